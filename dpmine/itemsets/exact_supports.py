@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 24  # bytes of the itemsets that are written at a time
 _OBJECT, _ROW = 64, 512  # bytes an item and an itemset take as Python objects and as text
-_AT_ONCE = 1 << 16  # itemsets whose items are looked up at a time
+_ITEMSETS_PER_BLOCK = 1 << 16  # itemsets whose items are looked up at a time
 
-_MANY = 1 << 18  # itemsets of one size: with more, it is worth a look at what larger sizes take at least
-_TRIED = 64  # items by which an itemset may be extended for this
+_MOST_UNCHECKED = 1 << 18  # itemsets of one size: with more, it is worth a look at what larger sizes take at least
+_MOST_EXTENSIONS = 64  # items by which an itemset may be extended for this
 _FOR_FILES = "raise min_support (--min-support) or memory (--memory), or lower the largest size (--size)"
 _FOR_FRAMES = "raise min_support or memory, lower the largest size, or write Parquet with dpmine supports"
 
@@ -111,7 +111,7 @@ class ListRoom:
         except TooManyItemsets:
             raise self._too_many() from None
         self.left -= len(found) * self._cost(size)
-        if self.left < 0 or (len(found) > _MANY and self._subsets(miner, found, threshold) > self.left):
+        if self.left < 0 or (len(found) > _MOST_UNCHECKED and self._subsets(miner, found, threshold) > self.left):
             raise self._too_many()
         return found
 
@@ -122,7 +122,7 @@ class ListRoom:
         """Bytes of the larger subsets of one frequent itemset: to list millions before the rejection takes long."""
         size, items = found.items.shape[1], found.items[0].tolist()
         if threshold >= miner.resident_threshold:
-            for item in np.argsort(-miner.item_supports, kind="stable")[:_TRIED].tolist():
+            for item in np.argsort(-miner.item_supports, kind="stable")[:_MOST_EXTENSIONS].tolist():
                 if item not in items and miner.support([*items, item]) >= threshold:
                     items.append(item)
         larger = range(size + 1, min(self.largest, len(items)) + 1)
@@ -253,16 +253,16 @@ def _parts(baskets: Transactions, smallest: int, threshold: int, room: ListRoom)
 
 def frozensets(parts: list[Itemsets], names: list[Any]) -> NDArray[np.object_]:
     """The itemsets as Python objects, one part after the other; names[c] stands for code c."""
-    known = np.empty(len(names), object)
-    known[:] = names
+    name_of = np.empty(len(names), object)
+    name_of[:] = names
     with _collector_at_rest():
-        return np.fromiter(_frozensets(parts, known), object, sum(map(len, parts)))
+        return np.fromiter(_frozensets(parts, name_of), object, sum(map(len, parts)))
 
 
 def _frozensets(parts: list[Itemsets], names: NDArray[np.object_]) -> Iterator[frozenset[Any]]:
     for part in parts:
-        for first in range(0, len(part), _AT_ONCE):
-            columns = [names[codes].tolist() for codes in part.items[first : first + _AT_ONCE].T]
+        for first in range(0, len(part), _ITEMSETS_PER_BLOCK):
+            columns = [names[codes].tolist() for codes in part.items[first : first + _ITEMSETS_PER_BLOCK].T]
             yield from map(frozenset, zip(*columns, strict=True))
 
 
