@@ -115,28 +115,28 @@ class AccuracySettings:
         self._require_room(room, test, bounds)
         return SearchTerms(target, test, self._levels(room, bounds.size), bounds.sensitivities)
 
-    def promise(self) -> ExPostGuarantee:
+    def guarantee(self) -> ExPostGuarantee:
         """The most that a search will charge for the unit."""
-        return self._guarantee(self.shared.row_epsilon)
+        return self._of_charge(self.shared.row_epsilon)
 
-    def _guarantee(self, charge: Fraction, *notes: str) -> ExPostGuarantee:
+    def _of_charge(self, charge: Fraction, *notes: str) -> ExPostGuarantee:
         most = self.shared.row_epsilon
         of_record = ExPostGuarantee(most, self.delta, Neighbors.REPLACE_ONE, "row", ex_post_epsilon=charge)
         return self.shared.of_unit(of_record).noting(*notes)
 
-    def guarantee(self, outcome: SearchOutcome, bounds: RiskBounds) -> ExPostGuarantee:
+    def realised(self, outcome: SearchOutcome, bounds: RiskBounds) -> ExPostGuarantee:
         """The realised privacy loss of the search, and what its result rests on."""
         clipped = f"rows are clipped to the public bound {float(self.units.x_bound):g} on their L1 norm"
         if self.units.y_bound is not None:
             clipped += f", targets to ±{float(self.units.y_bound):g}"
-        notes = [self._promise(outcome), clipped, MISSING_NOTE]
+        notes = [self._test_note(outcome), clipped, MISSING_NOTE]
         if self.units.risk(self.excess_risk) >= Fraction(bounds.trivial):
             notes.append(
                 f"weights of 0 are within {self._in_units(bounds.trivial)} of the best: the target asks for less"
             )
-        return self._guarantee(outcome.charge, *notes)
+        return self._of_charge(outcome.charge, *notes)
 
-    def _promise(self, outcome: SearchOutcome) -> str:
+    def _test_note(self, outcome: SearchOutcome) -> str:
         target, odds = f"{float(self.excess_risk):g}", f"{float(self.failure):g}"
         if outcome.step is None:
             return f"no hypothesis passed the test for an excess risk of {target}: nothing is known of the last one"

@@ -18,6 +18,7 @@ from dpmine.parameters import exact_number
 
 if TYPE_CHECKING:
     from dpmine.models.entries import Floats
+    from dpmine.models.model_file import Document
 
 _INSIDE = 1.0 - 2.0**-30
 """Keeps the exact norm of every computed row at most 1: rounding is far smaller, for up to millions of columns."""
@@ -62,7 +63,7 @@ class FeatureBounds:
         return cls(lower, upper)
 
     @classmethod
-    def read(cls, entry: dict[str, Any], columns: int) -> FeatureBounds:
+    def read(cls, entry: Document, columns: int) -> FeatureBounds:
         """Those of a model file, one pair a feature; an error, see `model_file.reading`, for other entries."""
         lower, upper = (finite_row(entry[name]) for name in ("lower", "upper"))
         if not len(lower) == len(upper) == columns:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -20,11 +20,11 @@ from dpmine.selection.universes.dense import Dense
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
-    from dpmine.models.entries import Floats
+    from dpmine.models.entries import Floats, Labels
     from dpmine.models.pac.hypothesis import Bools, Records
 
+Pair: TypeAlias = "tuple[object, object]"
+"""First and second class."""
 _PAIRS_OF_NUMBERS = ((0, 1), (-1, 1))
 """First and second class, where the classes are not given."""
 _FAILED = "failed: it must accept any rows with the features that the records have."
@@ -51,7 +51,7 @@ class ListedHypothesis:
     position: int
     name: str
     predictor: Any
-    pairs: tuple[tuple[Any, Any], ...]
+    pairs: tuple[Pair, ...]
 
     def predict(self, features: Floats) -> Bools:
         """Whether the predictor says second class for each row of `features`, shape (n, d).
@@ -108,7 +108,7 @@ class Listed:
 
     columns: int | None = None
 
-    def __init__(self, predictors: Iterable[Any], classes: tuple[Any, Any] | None = None) -> None:
+    def __init__(self, predictors: Iterable[object], classes: Pair | None = None) -> None:
         """`classes`: the two labels, second class last, for predictors that answer with them.
 
         Truth values are always understood; 0 and 1, and −1 and 1, are where no classes are given or the classes are
@@ -146,7 +146,7 @@ class Listed:
         return ListedHypothesis(position, name, predictor, self._pairs)
 
 
-def _require_predictors(predictors: Iterable[Any]) -> tuple[Any, ...]:
+def _require_predictors(predictors: Iterable[object]) -> tuple[object, ...]:
     try:
         found = tuple(predictors)
     except TypeError:
@@ -170,7 +170,7 @@ def _is_hypothesis(predictor: Any) -> bool:
     return callable(getattr(predictor, "predict", None)) and callable(getattr(predictor, "parameters", None))
 
 
-def _pairs(classes: tuple[Any, Any] | None) -> tuple[tuple[Any, Any], ...]:
+def _pairs(classes: Pair | None) -> tuple[Pair, ...]:
     """How answers that are no truth values are read; no value is in two pairs as different classes.
 
     So a row's answer means the same whatever the answers for other rows are.
@@ -188,7 +188,7 @@ def _pairs(classes: tuple[Any, Any] | None) -> tuple[tuple[Any, Any], ...]:
     return ((first, second), *_PAIRS_OF_NUMBERS) if are_texts else ((first, second),)
 
 
-def _answers(predictor: Any, features: Floats) -> NDArray[Any] | str:
+def _answers(predictor: Any, features: Floats) -> Labels | str:
     """What the predictor says, on a copy that it may spoil; what is wrong with it, where it fails.
 
     Its errors and warnings may quote data, so nothing is kept of them, nor of their place among causes.
@@ -204,7 +204,7 @@ def _answers(predictor: Any, features: Floats) -> NDArray[Any] | str:
         return _FAILED
 
 
-def _read(answers: NDArray[Any], rows: int, pairs: tuple[tuple[Any, Any], ...]) -> Bools | str:
+def _read(answers: Labels, rows: int, pairs: tuple[Pair, ...]) -> Bools | str:
     """Which answers mean the second class; what is wrong where they are not `rows` answers in one pair of classes."""
     if answers.shape != (rows,):
         return _NO_CLASSES
@@ -217,7 +217,7 @@ def _read(answers: NDArray[Any], rows: int, pairs: tuple[tuple[Any, Any], ...]) 
     return _NO_CLASSES
 
 
-def _equal(answers: NDArray[Any], label: Any) -> Bools:
+def _equal(answers: Labels, label: object) -> Bools:
     """Where the answers are this label; nowhere, if they cannot be compared."""
     nowhere = np.zeros(len(answers), np.bool_)
     try:

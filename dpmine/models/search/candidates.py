@@ -35,7 +35,7 @@ class Candidates:
     grids: tuple[Mapping[str, Any], ...]
 
     @classmethod
-    def of(cls, param_grid: Any) -> Candidates:
+    def of(cls, param_grid: object) -> Candidates:
         """One mapping or several. Raises BadParameter for anything else, and for lists without values."""
         grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid
         if not isinstance(grids, Sequence) or not grids or not all(isinstance(grid, Mapping) for grid in grids):

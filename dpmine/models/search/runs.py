@@ -31,8 +31,9 @@ from dpmine.exact.reals import (
     logarithm,
     working_precision,
 )
+from dpmine.ledger.charging import ROW
 from dpmine.parameters import exact_number, named, positive
-from dpmine.privacy import Zcdp
+from dpmine.privacy import Guarantee, Neighbors, Zcdp
 from dpmine.zcdp import RenyiBounds, best_order, epsilon_at
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.parameters import Number
-    from dpmine.privacy import Guarantee
 
 _BITS = 192
 _DIGITS = 9  # of γ and μ, of a run's ε and ρ: decimal numbers
@@ -256,6 +256,21 @@ class RunBudget:
         if self.rho is None or self.bounds is not None:
             return replace(whole, epsilon=self.epsilon, delta=self.delta)
         return replace(whole, epsilon=epsilon_at(self.rho, whole.delta), concentrated=Zcdp(self.rho))
+
+    def require_within(self, guaranteed: Guarantee) -> None:
+        """Raises BadParameter where that guarantee is not at least what a run must have."""
+        if not guaranteed.private or guaranteed.neighbors is not Neighbors.REPLACE_ONE or guaranteed.unit != ROW:
+            raise BadParameter("Every candidate must be private for each row, all of it, under replace_one.")
+        spends = "A candidate spends more than a run may"
+        if self.rho is not None and self.bounds is None:
+            if guaranteed.zcdp.delta or guaranteed.zcdp.rho > self.rho:
+                raise BadParameter(f"{spends}: rho is {float(self.rho):.6g} for each run.")
+            return
+        if guaranteed.delta > self.delta:
+            delta = f"{float(self.delta):.6g} for each run"
+            raise BadParameter(f"A candidate needs a larger delta than a run has: {delta}.")
+        if guaranteed.epsilon > self.epsilon:
+            raise BadParameter(f"{spends}: epsilon is {float(self.epsilon):.6g} for each run.")
 
 
 def total_epsilon(stopping: Stopping, run: RunBudget) -> Fraction:

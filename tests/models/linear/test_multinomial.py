@@ -206,7 +206,7 @@ def test_one_of_several_regularisers_is_chosen() -> None:
 ])  # fmt: skip
 def test_the_guarantee_is_one_budget_for_all_classes(noise: str, method: str, delta: Any, rho: Any) -> None:
     model = dpmine.PrivateLogisticRegression(classes=list(range(7)), noise=noise, method=method)
-    promised = model.promise(features=["a", "b"])
+    promised = model.guarantee(features=["a", "b"])
     found = model.fit(*three_clouds(200)).guarantee_
     for guarantee in (promised, found):
         assert [guarantee.epsilon, guarantee.delta, guarantee.rho] == [1, delta, rho]
@@ -217,7 +217,7 @@ def test_the_noise_is_chosen_by_the_number_of_all_weights() -> None:
     """Three columns, the intercept one of them: 6 weights for three classes, 57 for twenty."""
     for classes, delta in [(3, 0), (20, Fraction(1, 10**6))]:
         model = dpmine.PrivateLogisticRegression(classes=list(range(classes)))
-        assert model.promise(features=["a", "b"]).delta == delta
+        assert model.guarantee(features=["a", "b"]).delta == delta
         assert model.fit(*three_clouds(200)).guarantee_.delta == delta
 
 

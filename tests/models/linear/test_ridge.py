@@ -196,7 +196,7 @@ def test_the_guarantee_is_for_all_rows_of_a_unit(noise: str, delta: Any, rho: fl
     features, targets = line(200)
     model = dpmine.PrivateRidge(target_bounds=(0, 50), noise=noise, rows_per_unit=rows)
     units = np.arange(200) // 5
-    promised = model.promise("person", ["a", "b"])
+    promised = model.guarantee("person", ["a", "b"])
     found = model.fit(features, targets, units=units).guarantee_
     for guarantee in (promised, found):
         assert guarantee.rho is not None
@@ -207,7 +207,7 @@ def test_the_guarantee_is_for_all_rows_of_a_unit(noise: str, delta: Any, rho: fl
 def test_the_noise_is_chosen_by_public_numbers() -> None:
     for columns, delta in [(1, 0), (2, 0), (8, Fraction(1, 10**6)), (None, Fraction(1, 10**6))]:
         names = None if columns is None else [f"x{column}" for column in range(columns)]
-        assert dpmine.PrivateRidge(target_bounds=(0, 1)).promise(features=names).delta == delta
+        assert dpmine.PrivateRidge(target_bounds=(0, 1)).guarantee(features=names).delta == delta
 
 
 def test_a_matrix_that_noise_broke_is_no_trouble() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.ledger.charging import ROW
@@ -29,7 +29,7 @@ from dpmine.selection.select import choose
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.models.entries import Floats
-    from dpmine.models.pac.hypothesis import Hypothesis, HypothesisClass, Records
+    from dpmine.models.pac.hypothesis import AnyClass, Hypothesis, Records
     from dpmine.models.pac.theory.families import Family
     from dpmine.parameters import Number
     from dpmine.selection.mechanisms.base import Mechanism
@@ -101,7 +101,7 @@ class CoverPlan:
         error_bound: of a draw from it.
     """
 
-    hypotheses: HypothesisClass[Any]
+    hypotheses: AnyClass
     error_bound: ErrorBound
 
 
