@@ -178,7 +178,7 @@ def read_guarantee(entry: Document) -> Guarantee:
 
 def _read_zcdp(entry: Document, implied: Zcdp) -> Zcdp | None:
     """None where no ρ is guaranteed, and for no more than what (ε, δ) implies."""
-    if entry["rho_exact"] is None:
+    if entry["rho_exact"] is None and entry["private"] is False:
         return None
     found = Zcdp(*(exact_number(name, text_of(entry[f"{name}_exact"])) for name in ("rho", "approximate_delta")))
     if min(found.rho, found.delta) < 0:

@@ -220,7 +220,7 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator[AccuracySettings]):
         if not columns:
             raise ValueError
         if document["coef"] is None:
-            if reached:
+            if reached or document["intercept"] is not None:
                 raise ValueError
             return attributes
         coefficients, intercept = cls._shaped(finite_row(document["coef"]), finite_number(document["intercept"]))

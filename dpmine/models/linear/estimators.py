@@ -14,7 +14,7 @@ from dpmine.errors import BadData, BadParameter
 from dpmine.models.contribution import SharedBudget, require_any
 from dpmine.models.linear.losses import CappedLogisticLoss, Examples, HuberLoss, LogisticLoss
 from dpmine.models.linear.multinomial import ClassExamples, MultinomialLoss, basis
-from dpmine.models.linear.preprocessing import FeatureBounds, within
+from dpmine.models.linear.preprocessing import FeatureBounds, UnitBall, within
 from dpmine.models.linear.training import (
     AUTO,
     LinearSettings,
@@ -105,9 +105,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier[LinearSettings])
         intercept = truth("fit_intercept", self.fit_intercept)
         settings = LinearSettings(
             lambdas=lambdas,
-            norm_bound=float(positive("norm_bound", self.norm_bound)),
-            bounds=None if self.feature_bounds is None else FeatureBounds.of(self.feature_bounds),
-            intercept=intercept,
+            ball=UnitBall.of(self.norm_bound, intercept=intercept, feature_bounds=self.feature_bounds),
             loss=loss,
             kind=perturbation_of(self.method),
             noise=noise_named(self.noise),
@@ -121,7 +119,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier[LinearSettings])
             settings = self._within(settings, self._renyi)
         settings.search.chooser()
         if features is not None:
-            settings.ball(len(features))
+            settings.ball.for_columns(len(features))
         return settings
 
     def prefers(self, bounds: RenyiBounds, features: Sequence[str] | None = None) -> bool:
@@ -138,7 +136,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier[LinearSettings])
 
     def _learn(self, X: Entries, y: Entries, settings: LinearSettings, bounding: Bounding, *, bits: BitSource) -> None:
         features = checked_numbers(self, X, reset=True)
-        ball = settings.ball(features.shape[1])
+        ball = settings.ball.for_columns(features.shape[1])
         fitted = settings.train(self._examples(features, y, settings, bounding, bits=bits), bits=bits)
         split = [ball.split(weights) for weights in _of_classes(fitted.weights, self.classes_)]
         self.feature_bounds_: FeatureBounds | None = ball.bounds
@@ -148,7 +146,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier[LinearSettings])
         self.lambda_ = float(fitted.parameter)
         self.loss_: str = settings.loss.name
         directions = np.ones(1) if len(self.classes_) == 2 else np.linalg.norm(basis(len(self.classes_)), axis=1)
-        self.factors_ = np.outer(directions, ball.split(np.ones(features.shape[1] + settings.intercept))[0])
+        self.factors_ = np.outer(directions, ball.split(np.ones(features.shape[1] + ball.intercept))[0])
         self.spread_ = fitted.spread
         notes = [] if settings.class_weights is None else ["the weights of the classes are public"]
         self.guarantee_ = fitted.guarantee.noting(ball.note, classes_note(self.classes), *notes)
@@ -157,7 +155,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier[LinearSettings])
         self, features: Floats, y: Entries, settings: LinearSettings, bounding: Bounding, *, bits: BitSource
     ) -> Examples:
         """The rows that units keep, inside the unit ball, with their classes; sets `classes_`."""
-        ball = settings.ball(features.shape[1])
+        ball = settings.ball.for_columns(features.shape[1])
         if self.classes is not None and settings.loss.columns > 1:
             self.classes_, codes = checked_codes(self, y, len(features), self.classes)
             places = require_any(bounding.places(len(features), bits=bits))

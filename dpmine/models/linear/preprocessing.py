@@ -6,7 +6,7 @@ All of it is public and looks at one row at a time, so a neighbouring data set s
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +14,14 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.models.model_file import finite_row
 from dpmine.models.supervised import MISSING_NOTE, finite
-from dpmine.parameters import exact_number
+from dpmine.parameters import exact_number, positive
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dpmine.models.entries import Floats
     from dpmine.models.model_file import Document
+    from dpmine.parameters import Number
 
 _INSIDE = 1.0 - 2.0**-30
 """Keeps the exact norm of every computed row at most 1: rounding is far smaller, for up to millions of columns."""
@@ -162,12 +165,22 @@ class UnitBall:
     Attributes:
         norm_bound: r > 0, public.
         intercept: whether a constant column comes last.
-        bounds: of the features, one pair for each; None: x is taken as it is.
+        bounds: of the features, one pair for each, or before their number is known one for all; None: x as it is.
     """
 
     norm_bound: float
     intercept: bool
     bounds: FeatureBounds | None = None
+
+    @classmethod
+    def of(cls, norm_bound: Number, *, intercept: bool, feature_bounds: Sequence[object] | None) -> UnitBall:
+        """Of the parameters of an estimator. Raises BadParameter."""
+        bounds = None if feature_bounds is None else FeatureBounds.of(feature_bounds)
+        return cls(float(positive("norm_bound", norm_bound)), intercept, bounds)
+
+    def for_columns(self, columns: int) -> UnitBall:
+        """That of rows of so many features. Raises BadParameter where there are bounds of another number of them."""
+        return self if self.bounds is None else replace(self, bounds=self.bounds.for_columns(columns))
 
     @property
     def note(self) -> str:

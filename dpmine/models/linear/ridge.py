@@ -169,20 +169,16 @@ class RidgeSettings:
 
     Attributes:
         regularization: λ; None for "auto".
-        norm_bound: r.
-        bounds: of the features; None: they are taken as they are.
+        ball: how rows are scaled, of whatever number of features.
         targets: the public bounds of y.
-        intercept: whether there is one.
         epsilon: ε of a unit.
         noise: the distribution of the noise.
         rows: M, the rows of a unit.
     """
 
     regularization: Fraction | None
-    norm_bound: float
-    bounds: FeatureBounds | None
+    ball: UnitBall
     targets: FeatureBounds
-    intercept: bool
     epsilon: Fraction
     noise: VectorNoise
     rows: int
@@ -192,11 +188,6 @@ class RidgeSettings:
         rho = self.noise.rho(self.epsilon)
         concentrated = None if rho is None else Zcdp(rho)
         return Guarantee(self.epsilon, self.noise.delta, Neighbors.REPLACE_ONE, ROW, concentrated=concentrated)
-
-    def ball(self, columns: int) -> UnitBall:
-        """How rows of that many features are scaled. Raises BadParameter where there are bounds of another number."""
-        bounds = None if self.bounds is None else self.bounds.for_columns(columns)
-        return UnitBall(self.norm_bound, self.intercept, bounds)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -275,21 +266,19 @@ class PrivateRidge(SavedEstimator, PrivateRegressor[RidgeSettings]):
         automatic = isinstance(self.regularization, str) and self.regularization == AUTO
         settings = RidgeSettings(
             regularization=None if automatic else regulariser("regularization", self.regularization),
-            norm_bound=float(positive("norm_bound", self.norm_bound)),
-            bounds=None if self.feature_bounds is None else FeatureBounds.of(self.feature_bounds),
+            ball=UnitBall.of(self.norm_bound, intercept=intercept, feature_bounds=self.feature_bounds),
             targets=_target_bounds(self.target_bounds),
-            intercept=intercept,
             epsilon=epsilon,
             noise=_noise_of(noise_named(self.noise), epsilon, probability("delta", self.delta), columns),
             rows=rows,
         )
         if features is not None:
-            settings.ball(len(features))
+            settings.ball.for_columns(len(features))
         return settings
 
     def _learn(self, X: Entries, y: Entries, settings: RidgeSettings, bounding: Bounding, *, bits: BitSource) -> None:
         features = checked_numbers(self, X, reset=True)
-        ball, bounds = settings.ball(features.shape[1]), settings.targets
+        ball, bounds = settings.ball.for_columns(features.shape[1]), settings.targets
         middle, half = bounds.back(np.array([0.0]))[0], (bounds.back(np.array([1.0])) - bounds.back(np.array([0.0])))[0]
         targets = checked_targets(self, y, len(features), missing=middle)
         places = require_any(bounding.places(len(features), bits=bits))
@@ -298,7 +287,7 @@ class PrivateRidge(SavedEstimator, PrivateRegressor[RidgeSettings]):
         moments = mechanism.release(rows, places.of(np.clip(bounds.rows(targets), -1.0, 1.0)), bits=bits)
         given = settings.regularization
         self.regularization_ = mechanism.level if given is None else float(given)
-        weights = moments.ridge(self.regularization_, relieved=settings.intercept)
+        weights = moments.ridge(self.regularization_, relieved=ball.intercept)
         coefficients, intercept = ball.split(weights)
         self.coef_: Floats = coefficients * half
         self.intercept_ = float(intercept * half + middle)

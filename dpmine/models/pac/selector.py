@@ -337,7 +337,7 @@ _REQUESTED: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "epsilon": (_exact_text, lambda entry: positive("epsilon", text_of(entry))),
     "delta": (_exact_text, lambda entry: probability("delta", text_of(entry))),
     "mechanism": (str, text_of),
-    "neighbors": (lambda value: str(Neighbors.parse(value)), text_of),
+    "neighbors": (lambda value: str(Neighbors.parse(value)), lambda entry: str(Neighbors.parse(text_of(entry)))),
     "not_private": (bool, truth_of),
 }
 """How the parameters of the choice are written to a model file, and read."""
