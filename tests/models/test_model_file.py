@@ -13,7 +13,9 @@ from support.cases import every
 from support.command_line import CANARY
 
 import dpmine
-from dpmine.errors import BadData
+from dpmine.errors import BadData, BadParameter
+from dpmine.models.accuracy_first.estimators import load_estimator
+from dpmine.models.linear.estimators import load_classifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,3 +141,28 @@ def test_a_model_survives_its_file(name: str) -> None:
         assert (again.predict(FRAME) == model.predict(FRAME)).all()
     for attribute in ("classes_", "loss_", "reached_", "requested_", "coef_", "hypothesis_"):
         assert str(getattr(again, attribute, None)) == str(getattr(model, attribute, None))
+
+
+@every("name", sorted(set(MODELS) - {"stumps", "conjunctions"}))
+def test_what_a_model_file_does_not_keep_is_not_made_up(name: str) -> None:
+    model, answers = MODELS[name]
+    again = type(model).from_json(fitted(name).to_json()).set_params(**model.get_params(deep=False))
+    with pytest.raises(BadParameter, match="make a new estimator"):
+        again.fit(FRAME, answers)
+    assert again.guarantee_ == model.guarantee_
+
+
+@every("load", [load_classifier, load_estimator])
+def test_kinds_of_one_format_are_told_apart_by_the_file(load: Any) -> None:
+    names = ("svc", "three classes") if load is load_classifier else ("accuracy first", "accurate classes")
+    for name in names:
+        text = fitted(name).to_json()
+        assert load(text).to_json() == text
+        assert type(load(text)) is type(MODELS[name][0])
+        for kind in ("lasso", None, ["ridge"]):
+            with pytest.raises(BadData, match=r"kind of (classifier|model) that this version does not know"):
+                load(json.dumps({**json.loads(text), load.__globals__["_FORMAT"].kind: kind}))
+    for text in ("", "{" * 5000, CANARY, fitted("ridge").to_json()):
+        with pytest.raises(BadData, match="This is not a model file of dpmine") as caught:
+            load(text)
+        assert CANARY not in str(caught.value)

@@ -19,7 +19,7 @@ from support.cases import every
 from support.command_line import CANARY
 from support.numpy_bits import NumpyBits
 
-from dpmine.errors import BadData, BadParameter
+from dpmine.errors import BadData
 from dpmine.models.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
 from dpmine.privacy import ExPostGuarantee, Neighbors
 
@@ -373,11 +373,3 @@ def test_huge_numbers_are_no_trouble() -> None:
     assert fitted.reached_
     assert np.isfinite(fitted.coef_).all()
     logistic(**EASY).fit(features, [0, 1, 1] * 40)
-
-
-def test_a_loaded_model_is_not_trained_again() -> None:
-    features, targets = noisy_line()
-    again = AccuracyFirstRidge.from_json(ridge().fit(features, targets).to_json())
-    with pytest.raises(BadParameter, match="make a new estimator"):
-        again.fit(features, targets)
-    assert again.predict(features).shape == (len(features),)

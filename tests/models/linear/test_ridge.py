@@ -224,13 +224,3 @@ def test_more_budget_makes_it_better() -> None:
     ]  # fmt: skip
     assert scores[0] + 0.1 < scores[1]
     assert scores[1] > 0.4
-
-
-@every("options", [{"feature_bounds": (-1, 1)}, {"feature_bounds": None, "norm_bound": 2, "fit_intercept": False}])
-def test_a_model_file_predicts_as_the_model(options: dict[str, Any]) -> None:
-    rows = np.random.default_rng(1).uniform(-2, 2, (200, 3))
-    model = dpmine.PrivateRidge(target_bounds=(-3, 5), **options).fit(rows, rows[:, 0])
-    again = dpmine.PrivateRidge.from_json(model.to_json())
-    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
-    assert again.guarantee_ == model.guarantee_
-    assert again.to_json() == model.to_json()
