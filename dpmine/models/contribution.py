@@ -195,17 +195,17 @@ class Places:
             return values
         if self.size * values[:1].size > _MOST_NUMBERS:
             raise BadParameter("rows_per_unit is too large for the number of units and features: give a smaller one.")
-        found = values[self.positions]
-        found[self.positions < 0] = 0
-        return self._placed(found)
+        kept = values[self.positions]
+        kept[self.positions < 0] = 0
+        return self._placed(kept)
 
-    def _placed(self, found: Labels) -> Labels:
+    def _placed(self, kept: Labels) -> Labels:
         """Entries by unit and place, with zeros up to M places."""
-        if found.shape[1] == self.each:
-            return found.reshape(self.size, *found.shape[2:])
-        placed = np.zeros((self.units, self.each, *found.shape[2:]), found.dtype)
-        placed[:, : found.shape[1]] = found
-        return placed.reshape(self.size, *found.shape[2:])
+        if kept.shape[1] == self.each:
+            return kept.reshape(self.size, *kept.shape[2:])
+        placed = np.zeros((self.units, self.each, *kept.shape[2:]), kept.dtype)
+        placed[:, : kept.shape[1]] = kept
+        return placed.reshape(self.size, *kept.shape[2:])
 
 
 @dataclass(frozen=True, eq=False, slots=True)

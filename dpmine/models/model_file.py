@@ -53,10 +53,10 @@ class ModelFormat:
     def load(self, text: str, kinds: Mapping[str, type[Model]]) -> Model:
         """The estimator of a model file, whatever its kind. Raises BadData for any other text."""
         with reading(self.command):
-            found = kinds.get(str(document_of(text, self.name)[self.kind]))
-        if found is None:
+            estimator = kinds.get(str(document_of(text, self.name)[self.kind]))
+        if estimator is None:
             raise BadData(self.unknown)
-        return found.from_json(text)
+        return estimator.from_json(text)
 
 
 class SavedEstimator:
@@ -180,10 +180,10 @@ def _read_zcdp(entry: Document, implied: Zcdp) -> Zcdp | None:
     """None where no ρ is guaranteed, and for no more than what (ε, δ) implies."""
     if entry["rho_exact"] is None and entry["private"] is False:
         return None
-    found = Zcdp(*(exact_number(name, text_of(entry[f"{name}_exact"])) for name in ("rho", "approximate_delta")))
-    if min(found.rho, found.delta) < 0:
+    stated = Zcdp(*(exact_number(name, text_of(entry[f"{name}_exact"])) for name in ("rho", "approximate_delta")))
+    if min(stated.rho, stated.delta) < 0:
         raise ValueError
-    return None if found == implied else found
+    return None if stated == implied else stated
 
 
 def are_classes(labels: object, *, several: bool = False) -> bool:
@@ -316,8 +316,8 @@ class LinearModel:
             "\t".join([*([str(label)] if self._classes() else []), name, f"{value:.6g}"])
             for label, name, value in self._rows()
         ]
-        said = [self.notice, *self.cautions, *self._fitted.guarantee_.notes]
-        return "\n".join([*weights, *(f"({remark})" for remark in said)])
+        remarks = [self.notice, *self.cautions, *self._fitted.guarantee_.notes]
+        return "\n".join([*weights, *(f"({remark})" for remark in remarks)])
 
     @property
     def cautions(self) -> list[str]:
@@ -326,8 +326,8 @@ class LinearModel:
 
     def _classes(self) -> list[object]:
         """The classes with weights of their own."""
-        found = np.ndim(getattr(self._fitted, "coef_", 0)) == 2 and len(self._fitted.coef_) > 1
-        return self._fitted.classes_.tolist() if found else []
+        several = np.ndim(getattr(self._fitted, "coef_", 0)) == 2 and len(self._fitted.coef_) > 1
+        return self._fitted.classes_.tolist() if several else []
 
     def _rows(self) -> list[tuple[object, str, float]]:
         if not hasattr(self._fitted, "coef_"):

@@ -153,15 +153,15 @@ def checked_labels(
         return named, np.where(_are(labels, named, 1), 1.0, -1.0)
     counted = labels if known is None else labels[known]
     _require_discrete(counted)
-    found = np.unique(counted)
-    if len(found) == 1:
+    present = np.unique(counted)
+    if len(present) == 1:
         raise BadData("y has one class only, and a classifier needs examples of two.")
-    if len(found) != 2:
+    if len(present) != 2:
         several = getattr(estimator, "_several", False)
         raise BadData(f"{_ONLY_TWO}: {_NAME_ALL if several else _NAME_TWO}.")
-    texts = np.array(found.tolist()) if all(type(label) is str for label in found.tolist()) else found
-    found = texts if texts.tolist() == found.tolist() else found  # numpy drops NUL at the end of a text
-    return found, np.where(_are(labels, found, 1), 1.0, -1.0)
+    texts = np.array(present.tolist()) if all(type(label) is str for label in present.tolist()) else present
+    present = texts if texts.tolist() == present.tolist() else present  # numpy drops NUL at the end of a text
+    return present, np.where(_are(labels, present, 1), 1.0, -1.0)
 
 
 def checked_codes(
@@ -235,15 +235,15 @@ def known_classes(classes: Any, *, several: bool = False) -> Labels:
         example = "['no', 'maybe', 'yes'] (--classes no,maybe,yes)"
         hint = f"classes must be the labels, two or more different ones of one type, such as {example}."
     try:
-        known = np.asarray(classes)
-        fitting = known.ndim == 1 and (len(known) == 2 or (several and 2 < len(known) <= _MOST_CLASSES))
-        usable = fitting and known.dtype.kind in "biufUMO" and len(set(known.tolist())) == len(known)
+        labels = np.asarray(classes)
+        fitting = labels.ndim == 1 and (len(labels) == 2 or (several and 2 < len(labels) <= _MOST_CLASSES))
+        usable = fitting and labels.dtype.kind in "biufUMO" and len(set(labels.tolist())) == len(labels)
         missing = any(is_missing(label) for label in classes)
     except (TypeError, ValueError):  # lists of several lengths, objects that compare as they like
         raise BadParameter(hint) from None
     if not usable or missing:
         raise BadParameter(hint)
-    return known
+    return labels
 
 
 def _are(labels: Labels, classes: Labels, code: int) -> NDArray[np.bool_]:
@@ -275,7 +275,7 @@ def require_types_of_classes(y: Entries, classes: Labels) -> None:
 def _has_type(y: Entries) -> bool:
     """Whether a type was found for all entries of y before, or y has other than one dimension."""
     declared = getattr(y, "dtype", None)
-    if isinstance(declared, np.dtype) and (declared.kind != "O" or y.ndim > 1):
+    if isinstance(declared, np.dtype) and (declared.kind != "O" or getattr(y, "ndim", 1) > 1):
         return not isinstance(y, np.ma.MaskedArray)
     return len(getattr(y, "shape", ())) > 1 or not hasattr(y, "__len__") or isinstance(y, str)
 
@@ -289,9 +289,9 @@ def _entries(y: Entries) -> Labels:
     kinds = set(map(type, entries))
     if len(kinds) != 1 or not issubclass(kinds.pop(), _PLAIN):
         return entries
-    found = np.array(entries.tolist())
-    kept = found.dtype.kind == np.array(entries[0]).dtype.kind and found.tolist() == entries.tolist()
-    return found if kept else entries
+    numbers = np.array(entries.tolist())
+    kept = numbers.dtype.kind == np.array(entries[0]).dtype.kind and numbers.tolist() == entries.tolist()
+    return numbers if kept else entries
 
 
 def _require_discrete(labels: Labels) -> None:

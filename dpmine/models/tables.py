@@ -146,9 +146,9 @@ def _opened(data: object, wanted: Sequence[str], keys: Sequence[str] = (), asser
     if missing:
         from dpmine.io.sources.periods import CHECK_NAMES, like_column
 
-        known = quoted(source.names[:_MOST_NAMED]) + (", …" if len(source.names) > _MOST_NAMED else "")
+        listed = quoted(source.names[:_MOST_NAMED]) + (", …" if len(source.names) > _MOST_NAMED else "")
         there_is = "There is no column" if len(missing) == 1 else "There are no columns"
-        where = f". The columns are: {known}" if source.header_hint is None else f" {source.header_hint}"
+        where = f". The columns are: {listed}" if source.header_hint is None else f" {source.header_hint}"
         like = like_column(missing[0], source.names) if source.header_hint is None else CHECK_NAMES
         raise BadData(f"{there_is} {quoted(missing)}{where}.{like}")
     if repeated := [name for name in wanted if source.names.count(name) > 1]:
@@ -365,11 +365,11 @@ def predict_table(
     frame = _frame(read_columns(data, list(names), progress=progress), list(names))
     if not len(frame):  # which scikit-learn's conventions reject
         return predict_table(estimator, pa.table({name: [0.0] for name in names})).slice(0, 0)
-    found = {"prediction": pa.array(estimator.predict(frame).tolist())}
+    columns = {"prediction": pa.array(estimator.predict(frame).tolist())}
     if hasattr(estimator, "predict_proba"):
         chances = estimator.predict_proba(frame)
-        found["probability"] = pa.array(chances[:, 1] if chances.shape[1] == 2 else chances.max(axis=1))
-    return pa.table(found)
+        columns["probability"] = pa.array(chances[:, 1] if chances.shape[1] == 2 else chances.max(axis=1))
+    return pa.table(columns)
 
 
 def whole_features(X: Entries) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator[AccuracySettings]):
 
     model_format = _FORMAT
     _methods = frozenset(Method)
-    _asked: ClassVar[tuple[str, ...]] = (
+    _requested: ClassVar[tuple[str, ...]] = (
         "excess_risk",
         "regularization",
         "failure_probability",
@@ -167,7 +167,7 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator[AccuracySettings]):
             self.coef_, self.intercept_ = self._shaped(*settings.units.split(outcome.weights))
         empty = [_EMPTY_PLACES.format(bounding.rows)] if bounding.rows > 1 else []
         self.guarantee_ = settings.realised(outcome, bounds).noting(*self._notes(bounds), *empty)
-        self.requested_ = {name: str(positive(name, getattr(self, name))) for name in self._asked}
+        self.requested_ = {name: str(positive(name, getattr(self, name))) for name in self._requested}
 
     @staticmethod
     def _shaped(coefficients: Floats, intercept: float) -> tuple[Any, Any]:
@@ -196,20 +196,20 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator[AccuracySettings]):
             )
 
     def _entries(self) -> dict[str, object]:
-        known = self.has_result
+        has_weights = self.has_result
         return {
             "reached": self.reached_,
             "requested": self.requested_,
             "columns": self.n_features_in_,
-            "coef": np.ravel(self.coef_).tolist() if known else None,
-            "intercept": float(np.ravel(self.intercept_)[0]) if known else None,
+            "coef": np.ravel(self.coef_).tolist() if has_weights else None,
+            "intercept": float(np.ravel(self.intercept_)[0]) if has_weights else None,
             **fitted_entries(self),
         }
 
     @classmethod
     def _attributes(cls, document: Document) -> dict[str, object]:
         columns, reached = natural(document["columns"]), truth_of(document["reached"])
-        parameters = {name: positive(name, text_of(document["requested"][name])) for name in cls._asked}
+        parameters = {name: positive(name, text_of(document["requested"][name])) for name in cls._requested}
         requested = {name: str(value) for name, value in parameters.items()}
         attributes = {
             "reached_": reached,
@@ -294,7 +294,7 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor[AccuracySettings]):
 
     kind = "ridge"
     _bounds = RidgeBounds
-    _asked: ClassVar[tuple[str, ...]] = (*_AccuracyFirst._asked, "y_bound")  # noqa: SLF001 - of its base
+    _requested: ClassVar[tuple[str, ...]] = (*_AccuracyFirst._requested, "y_bound")  # noqa: SLF001 - of its base
 
     def _target_bound(self) -> Fraction:
         return given_number("y_bound", self.y_bound, "a public bound on |y|")

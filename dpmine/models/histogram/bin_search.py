@@ -165,7 +165,7 @@ class BinSearch:
         held = (places.units - size) * places.each
         terms = self.terms(size, held)
         trained, held_out = (clipped[places.rows(part)] for part in random_split(places.units, size, bits=bits))
-        found = train_validated(
+        chosen = train_validated(
             HistogramTraining(),
             self.grids,
             Records.of(trained),
@@ -176,10 +176,10 @@ class BinSearch:
             final=Records.of(clipped[places.rows()]),
             bits=bits,
         )
-        if found.model is None:  # cannot be: the terms name a fallback
+        if chosen.model is None:  # cannot be: the terms name a fallback
             raise BadParameter("The mechanism returned no candidate, and there is no number of bins to fall back on.")
-        guarantee = self.shared.of_unit(found.guarantee).noting(CLIPPING)
-        return Density(found.model, self.space.candidates, terms.mechanism, guarantee)
+        guarantee = self.shared.of_unit(chosen.guarantee).noting(CLIPPING)
+        return Density(chosen.model, self.space.candidates, terms.mechanism, guarantee)
 
     def _require_enough(self, records: int) -> None:
         """BadData, with the number needed, unless the training part is large enough for every candidate."""
@@ -221,7 +221,7 @@ def density_of_column(
         account.charge(unit.protecting(search.guarantee()), job="histogram")
 
     asserted = None if unit.enforced or unit.name == ROW else unit.name
-    read = read_columns(data, [column], keys=units, asserted=asserted, progress=progress, ready=charge)
-    bounding = Bounding(unit.rows, units_of(read, units))
-    found = search.density(read[column], bounding=bounding, bits=SystemBits())
-    return replace(found, guarantee=unit.protecting(found.guarantee))
+    columns = read_columns(data, [column], keys=units, asserted=asserted, progress=progress, ready=charge)
+    bounding = Bounding(unit.rows, units_of(columns, units))
+    density = search.density(columns[column], bounding=bounding, bits=SystemBits())
+    return replace(density, guarantee=unit.protecting(density.guarantee))

@@ -157,10 +157,10 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
         require_names(X)
 
     def _learn(self, X: Entries, y: Entries, settings: BinSearch, bounding: Bounding, *, bits: BitSource) -> None:  # noqa: ARG002
-        found = settings.density(X, bounding=bounding, bits=bits)
+        density = settings.density(X, bounding=bounding, bits=bits)
         _check_feature_names(self, X, reset=True)
         self.n_features_in_ = settings.space.features
-        self.result_ = found
+        self.result_ = density
 
     def pdf(self, x: ArrayLike) -> Floats:
         """The density at each x, on a rectangle at points of shape (…, 2); see `Density.pdf`."""

@@ -243,8 +243,8 @@ def require_records(x: Entries, features: int) -> None:
         raise BadData(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
     if (len(shape) == 2 and shape[1] == features) or len(shape) == features == 1:
         return
-    found = f", not {shape[1]} feature(s)" if len(shape) == 2 else ""
-    expected = "one dimension: one number" if features == 1 else f"two columns{found}: two numbers"
+    other_number = f", not {shape[1]} feature(s)" if len(shape) == 2 else ""
+    expected = "one dimension: one number" if features == 1 else f"two columns{other_number}: two numbers"
     raise BadData(f"x must have {expected} a record.")
 
 

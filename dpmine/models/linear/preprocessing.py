@@ -95,8 +95,8 @@ class FeatureBounds:
 
     def rows(self, features: Floats) -> Floats:
         """In [−1, 1]: every value moved to the nearest bound, a missing one at 0."""
-        known = np.where(np.isnan(features), self._middle, features)
-        return (np.clip(known, self.lower, self.upper) - self._middle) / self._half
+        filled = np.where(np.isnan(features), self._middle, features)
+        return (np.clip(filled, self.lower, self.upper) - self._middle) / self._half
 
     def back(self, rows: Floats) -> Floats:
         """Rows in [−1, 1] in the units of the features."""

@@ -334,12 +334,12 @@ class PrivateRidge(SavedEstimator, PrivateRegressor[RidgeSettings]):
 def _target_bounds(bounds: Any) -> FeatureBounds:
     """One pair. Raises BadParameter for anything else."""
     try:
-        found = FeatureBounds.of(bounds)
+        pair = FeatureBounds.of(bounds)
     except BadParameter:
         raise BadParameter(_TARGETS) from None
-    if len(found.lower) != 1:
+    if len(pair.lower) != 1:
         raise BadParameter(_TARGETS)
-    return found
+    return pair
 
 
 def _noise_of(name: str, epsilon: Fraction, delta: Fraction, columns: int | None) -> VectorNoise:

@@ -152,9 +152,9 @@ def minimise(problem: Problem, accuracy: Accuracy) -> Floats:
     Which method found it depends on the data, so it is not disclosed: the guarantee covers both.
     """
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # a warning would depend on the data
-        found = problem.approached(accuracy.tolerance / 16.0)
-        if certified(problem, found, accuracy):
-            return found
+        weights = problem.approached(accuracy.tolerance / 16.0)
+        if certified(problem, weights, accuracy):
+            return weights
         return descend(problem, accuracy, steps=descent_steps(problem.loss, accuracy))
 
 

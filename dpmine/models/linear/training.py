@@ -192,7 +192,7 @@ class LinearSettings:
         train_units = train_size_of(examples.units, 1 - self.validation_share)
         parts = random_split(examples.units, train_units, bits=bits)
         train, held = (examples.take(rows_of_units(units, examples.each)) for units in parts)
-        found = train_validated(
+        trained = train_validated(
             candidates,
             lambdas,
             train,
@@ -204,9 +204,9 @@ class LinearSettings:
             last=last,
             bits=bits,
         )
-        if found.parameter is None or found.model is None:  # cannot be: the terms name a fallback
+        if trained.parameter is None or trained.model is None:  # cannot be: the terms name a fallback
             raise BadParameter("The chooser named no candidate: take max_of_exponentials, which always names one.")
-        return found.parameter, found.model
+        return trained.parameter, trained.model
 
     def require_rows(self, rows: int) -> None:
         """`train`'s errors of public numbers, for that many rows of the features that were named."""
@@ -325,5 +325,5 @@ def class_weights(given: Any, classes: Sequence[object] | None, candidates: int)
 
 
 def _weight_of(label: Any, given: Mapping[Any, Any]) -> Fraction:
-    found = [weight for named, weight in given.items() if is_same(named, label)]
-    return positive("class_weight", found[0] if found else 1)
+    weights = [weight for named, weight in given.items() if is_same(named, label)]
+    return positive("class_weight", weights[0] if weights else 1)

@@ -130,11 +130,11 @@ def presumed_features(hypotheses: object, *bounds: Any, width: Any = None) -> tu
 
     `bounds` are lower, upper and grid, as far as the class has them.
     """
-    least = {"separators": 2}.get(str(hypotheses), 1)
+    fewest = {"separators": 2}.get(str(hypotheses), 1)
     if type(width) is int:
-        least = max(least, min(width, _MOST_PRESUMED))
+        fewest = max(fewest, min(width, _MOST_PRESUMED))
     several = (len(value) for value in bounds if isinstance(value, list | tuple | np.ndarray))
-    return tuple(unnamed_features(max(least, *several, 0)))
+    return tuple(unnamed_features(max(fewest, *several, 0)))
 
 
 def _conjunctions(public: PublicFeatures) -> Conjunctions:

@@ -61,30 +61,30 @@ class ListedHypothesis:
         """
         if len(features) == 0:  # many estimators reject an empty array
             return np.zeros(0, np.bool_)
-        read = self._asked(features)
-        if isinstance(read, str):
-            alone = (self._asked(features[row : row + 1]) for row in range(len(features)))
+        answers = self._answers_for(features)
+        if isinstance(answers, str):
+            alone = (self._answers_for(features[row : row + 1]) for row in range(len(features)))
             return np.array([not isinstance(one, str) and one[0] for one in alone])
-        return read
+        return answers
 
     def require_answer(self, columns: int) -> None:
         """Raises BadParameter where the predictor fails for a row of zeros, or does not answer with a class.
 
         The message names the position of the predictor and nothing else.
         """
-        read = self._asked(np.zeros((1, columns)))
-        if isinstance(read, str):
-            raise BadParameter(f"predictors[{self.position}] {read}")
+        answers = self._answers_for(np.zeros((1, columns)))
+        if isinstance(answers, str):
+            raise BadParameter(f"predictors[{self.position}] {answers}")
 
-    def _asked(self, features: Floats) -> Bools | str:
+    def _answers_for(self, features: Floats) -> Bools | str:
         """Which rows are of the second class, or what is wrong with the answers."""
         answers = _answers(self.predictor, features)
         return answers if isinstance(answers, str) else _read(answers, len(features), self.pairs)
 
     def parameters(self) -> dict[str, Any]:
         """Name and position, and the predictor's own parameters where it is a hypothesis."""
-        known = {"predictor": self.name, "position": self.position}
-        return {**known, **self.predictor.parameters()} if _is_hypothesis(self.predictor) else known
+        about = {"predictor": self.name, "position": self.position}
+        return {**about, **self.predictor.parameters()} if _is_hypothesis(self.predictor) else about
 
     def __str__(self) -> str:
         return self.name
@@ -148,15 +148,15 @@ class Listed:
 
 def _require_predictors(predictors: Iterable[object]) -> tuple[object, ...]:
     try:
-        found = tuple(predictors)
+        listed = tuple(predictors)
     except TypeError:
         raise BadParameter("predictors must be a list of callables, fitted estimators or hypotheses.") from None
-    if not found:
+    if not listed:
         raise BadParameter("predictors must hold at least one predictor.")
-    for position, predictor in enumerate(found):
+    for position, predictor in enumerate(listed):
         if isinstance(predictor, type) or not (callable(predictor) or callable(getattr(predictor, "predict", None))):
             raise BadParameter(f"predictors[{position}] must be a callable, a fitted estimator or a hypothesis.")
-    return found
+    return listed
 
 
 def _description(predictor: Any) -> str:
@@ -196,8 +196,8 @@ def _answers(predictor: Any, features: Floats) -> Labels | str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = getattr(predictor, "predict", predictor)(features.copy())
-            return found if isinstance(found, np.ndarray) else entry_by_entry(found)
+            answers = getattr(predictor, "predict", predictor)(features.copy())
+            return answers if isinstance(answers, np.ndarray) else entry_by_entry(answers)
     except NotFittedError:
         return _UNFITTED
     except Exception:  # noqa: BLE001 - code of others may raise anything

@@ -162,7 +162,7 @@ class HypothesisSelector(HypothesisClassifier[PrivateChoice]):
         _require_columns(hypotheses, self.names_)
         step = Fraction(bounding.rows)
         self.candidate_ = choose(mechanism, hypotheses.universe(records), sensitivity=step, bits=bits)
-        self._settle(hypotheses)
+        self._set_hypothesis(hypotheses)
         self.mechanism_ = mechanism.name
         self.advice_ = advice(mechanism, hypotheses.size, step) if self.candidate_ is None else ""
         self.guarantee_ = settings.guarantee().noting(_NOTE, *self._data_notes())
@@ -182,8 +182,8 @@ class HypothesisSelector(HypothesisClassifier[PrivateChoice]):
     def class_for(self, names: Sequence[str]) -> AnyClass:
         """The class of hypotheses about features of those names. Raises BadParameter for unusable parameters."""
         wanted = self.hypotheses
-        known = tuple(getattr(self, "whole_", ()))
-        public = PublicFeatures(tuple(names), self.lower, self.upper, self.grid, self.width, self.resolution, known)
+        whole = tuple(getattr(self, "whole_", ()))
+        public = PublicFeatures(tuple(names), self.lower, self.upper, self.grid, self.width, self.resolution, whole)
         if isinstance(wanted, str):
             return class_of(wanted, public)
         public.require_unused("These hypotheses")
@@ -238,12 +238,12 @@ class HypothesisSelector(HypothesisClassifier[PrivateChoice]):
             selector = cls(**_parameters(document))
             for name, value in _fitted(document).items():
                 setattr(selector, name, value)
-            selector._settle(selector.class_for(selector.names_))
+            selector._set_hypothesis(selector.class_for(selector.names_))
             if _described(selector.hypothesis_) != (document["hypothesis"], document["parameters"]):
                 raise ValueError
         return selector
 
-    def _settle(self, hypotheses: AnyClass) -> None:
+    def _set_hypothesis(self, hypotheses: AnyClass) -> None:
         """The hypothesis that the candidate stands for."""
         self.hypothesis_ = None if self.candidate_ is None else hypotheses.hypothesis(self.candidate_)
 
@@ -254,9 +254,9 @@ class HypothesisSelector(HypothesisClassifier[PrivateChoice]):
 
     def _mechanism(self) -> Mechanism:
         wanted = plain_name(self.mechanism)
-        known = [AUTO, *(name for name, kind in MECHANISMS.items() if not kind.needs_bounded_units)]
-        if wanted not in known:
-            raise unknown(wanted, known)
+        usable = [AUTO, *(name for name, kind in MECHANISMS.items() if not kind.needs_bounded_units)]
+        if wanted not in usable:
+            raise unknown(wanted, usable)
         return build_mechanism(
             DEFAULT_MECHANISM if wanted == AUTO else wanted,
             epsilon=self.epsilon,

@@ -31,8 +31,8 @@ Method = TypeVar("Method", bound="Callable[..., Any]")
 
 def _if_learnt_has(name: str) -> Callable[[Method], Method]:
     """A method that is there where what learnt has it, or before a fit, what will learn."""
-    found: Callable[[Method], Method] = available_if(lambda self: hasattr(self._learnt(), name))
-    return found
+    decorator: Callable[[Method], Method] = available_if(lambda self: hasattr(self._learnt(), name))
+    return decorator
 
 
 class Delegating(MetaEstimatorMixin):  # type: ignore[misc]
@@ -145,8 +145,8 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
             raise BadParameter("Declared needs epsilon, or rho with a delta: one of them.")
         if self.rho is not None:
             rho, delta = positive("rho", self.rho), probability("delta", self.delta)
-            known = Guarantee(epsilon_at(rho, delta), delta, Neighbors.REPLACE_ONE, ROW, concentrated=Zcdp(rho))
-            return known.asserting(ROW, self.assertion)
+            declared = Guarantee(epsilon_at(rho, delta), delta, Neighbors.REPLACE_ONE, ROW, concentrated=Zcdp(rho))
+            return declared.asserting(ROW, self.assertion)
         epsilon, delta = positive("epsilon", self.epsilon or 0), below_one("delta", self.delta)
         return Guarantee(epsilon, delta, Neighbors.REPLACE_ONE, ROW).asserting(ROW, self.assertion)
 

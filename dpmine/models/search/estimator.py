@@ -90,9 +90,9 @@ def best_of(
     """
     best = attempt()
     for _ in range(stopping.draw(bits=bits) - 1):
-        found = attempt()
-        if key(found) > key(best):
-            best = found
+        result = attempt()
+        if key(result) > key(best):
+            best = result
     return best
 
 
@@ -349,16 +349,16 @@ def _prefers(model: BaseEstimator, run: RunBudget, features: Sequence[str] | Non
 def _budget_of(model: BaseEstimator, name: str, run: RunBudget) -> dict[str, Fraction | str]:
     """The parameters that give a run its budget."""
     if not isinstance(model, Declared):
-        known = model.get_params(deep=False)
-        shared = {"delta": run.delta} if run.delta and "delta" in known else {}
-        pure = {"noise": "gamma"} if not run.delta and known.get("noise") == "auto" else {}  # which may take δ
+        parameters = model.get_params(deep=False)
+        shared = {"delta": run.delta} if run.delta and "delta" in parameters else {}
+        pure = {"noise": "gamma"} if not run.delta and parameters.get("noise") == "auto" else {}  # which may take δ
         return {name: run.epsilon, **shared, **pure}
-    found: dict[str, Fraction | str] = {}
+    budget: dict[str, Fraction | str] = {}
     if model.parameter is not None:
-        found.update({"epsilon": run.epsilon} if run.rho is None else {"rho": run.rho})
+        budget.update({"epsilon": run.epsilon} if run.rho is None else {"rho": run.rho})
     if model.delta_parameter is not None and run.rho is None:
-        found["delta"] = run.delta
-    return found
+        budget["delta"] = run.delta
+    return budget
 
 
 def _trained(model: BaseEstimator, X: Entries, y: Entries, run: RunBudget) -> BaseEstimator:

@@ -82,9 +82,9 @@ class Stopping(ABC):
         uniform = Uniform(bits=bits)
         for width in bits.widths():
             with working_precision(width + GUARD_BITS):
-                found = self._place(uniform.ball(width))
-            if found is not None:
-                return found
+                runs = self._place(uniform.ball(width))
+            if runs is not None:
+                return runs
         raise AssertionError("widths never end")  # pragma: no cover
 
     def _place(self, uniform: Ball) -> int | None:
@@ -315,8 +315,8 @@ def run_budget(stopping: Stopping, epsilon: Fraction, delta: Fraction) -> RunBud
     Requires: ε > 0, 0 ≤ δ < 1. Raises BadParameter where there is none.
     """
     share = below(lambda: exact_ball(delta) / stopping.mean(), _BITS) if delta else Fraction(0)
-    found = _largest(lambda run: total_epsilon(stopping, RunBudget(run, share)) <= epsilon, float(epsilon))
-    return RunBudget(found, share)
+    run_epsilon = _largest(lambda run: total_epsilon(stopping, RunBudget(run, share)) <= epsilon, float(epsilon))
+    return RunBudget(run_epsilon, share)
 
 
 @lru_cache(_REMEMBERED)
@@ -349,7 +349,7 @@ def _largest(allowed: Callable[[Fraction], bool], most: float) -> Fraction:
     for _ in range(_BUDGET_STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if allowed(Fraction(middle)) else (low, middle)
-    found = decimal_below(Fraction(low), _DIGITS) if low else Fraction(0)
-    if not found or not allowed(found):
+    largest = decimal_below(Fraction(low), _DIGITS) if low else Fraction(0)
+    if not largest or not allowed(largest):
         raise BadParameter(_TOO_SMALL)
-    return found
+    return largest

@@ -104,9 +104,9 @@ def _each(term: Term, model: BaseEstimator, X: Entries, y: Labels) -> Floats:
     """
     if model is None:
         return np.zeros(len(y))
-    found = _numbers(term, model, X, y)
-    if found is not None:
-        return found
+    numbers = _numbers(term, model, X, y)
+    if numbers is not None:
+        return numbers
     singles = [_numbers(term, model, _safe_indexing(X, [row]), y[[row]]) for row in range(len(y))]
     usable = np.array([one is not None for one in singles])
     places = np.where(usable, np.arange(len(y)), usable.argmax())
@@ -143,9 +143,9 @@ def _brier(model: BaseEstimator, X: Entries, y: Labels) -> Score:
 
 def _roc_auc(model: BaseEstimator, X: Entries, y: Labels) -> Score:
     """Pairs count twice where they are ranked right, once where they tie: one record is in at most m − 1 pairs."""
-    known = _of_two(model)
-    values = np.nan_to_num(_each(_decisions, known, X, y))
-    second = np.zeros(len(y), np.bool_) if known is None else _second(known, y)
+    of_two = _of_two(model)
+    values = np.nan_to_num(_each(_decisions, of_two, X, y))
+    second = np.zeros(len(y), np.bool_) if of_two is None else _second(of_two, y)
     others = np.sort(values[~second])
     ranked = [int(np.searchsorted(others, values[second], side).sum()) for side in ("left", "right")]
     return Score(sum(ranked), max(1, 2 * (len(y) - 1)), Fraction(1, 2 * len(y) ** 2))

@@ -111,9 +111,9 @@ class PrivateLearner(HypothesisClassifier[LearningSettings]):
         family = self._family(names)
         if features is not None:
             require_columns(family, len(features))
-        refusal = None if learner is Learner.LABEL_PRIVATE else too_fine(family, target, learner.setting)
-        if refusal:
-            raise BadParameter(refusal)
+        reason = None if learner is Learner.LABEL_PRIVATE else too_fine(family, target, learner.setting)
+        if reason:
+            raise BadParameter(reason)
         return LearningSettings(target, learner)
 
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
@@ -131,9 +131,9 @@ class PrivateLearner(HypothesisClassifier[LearningSettings]):
     ) -> None:
         records = self._records(X, y, bounding, bits=bits)
         family, target = self._family(self.names_), settings.target
-        found = learn(records, family, target, settings.learner, best_error=self.best_error, bits=bits)
-        self.hypothesis_, self.promise_ = found.hypothesis, found.error_bound
-        self.guarantee_ = found.guarantee.noting(*self._data_notes())
+        learned = learn(records, family, target, settings.learner, best_error=self.best_error, bits=bits)
+        self.hypothesis_, self.promise_ = learned.hypothesis, learned.error_bound
+        self.guarantee_ = learned.guarantee.noting(*self._data_notes())
 
     def _checked_learner(self) -> Learner:
         learner = named(Learner, "learner", self.learner)
