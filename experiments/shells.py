@@ -20,8 +20,8 @@ from dpmine.io.atomic import new_figure
 from dpmine.parameters import Number, positive, probability
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
-from dpmine.selection.mechanisms.base import unit_reach
 from dpmine.selection.mechanisms.large_margin import LargeMargin
+from dpmine.selection.mechanisms.mechanism import unit_reach
 from dpmine.selection.select import build_mechanism
 
 if TYPE_CHECKING:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, overload
 
 from dpmine.auditing import run
 from dpmine.auditing.targets.claims import Claim
+from dpmine.auditing.targets.comparison import Budget, compare_laws, compare_runs
 from dpmine.auditing.targets.neighbours import Family, Sides, as_family
-from dpmine.auditing.targets.search import Budget, compare_laws, compare_runs
 from dpmine.errors import BadParameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from dpmine.auditing.report import AuditReport
-    from dpmine.auditing.targets.report import TargetReport
+    from dpmine.auditing.audit_report import AuditReport
+    from dpmine.auditing.targets.target_report import TargetReport
     from dpmine.parameters import Number
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dpmine.selection.laws.profile import FloatArray
     from dpmine.selection.laws.stopping import StoppingSearch
-    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.mechanisms.mechanism import Mechanism
 
 
 _LARGEST_EXPONENT = 700.0  # of e^ε in float64

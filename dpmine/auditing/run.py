@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpmine.auditing.audit_report import AuditReport, AuditRow
 from dpmine.auditing.pairs import (
     DIRECT,
     NOTHING,
@@ -28,13 +29,12 @@ from dpmine.auditing.pairs import (
     measure_both,
     structured,
 )
-from dpmine.auditing.report import AuditReport, AuditRow
-from dpmine.auditing.search import DEFAULT, LAWS_KEPT, THOROUGH, Effort, audit_stages, audit_whole, scope_of
+from dpmine.auditing.worst_pairs import DEFAULT, LAWS_KEPT, THOROUGH, Effort, audit_stages, audit_whole, scope_of
 from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.parameters import Number, positive, probability
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanisms.base import unit_reach
+from dpmine.selection.mechanisms.mechanism import unit_reach
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
 from dpmine.selection.recommend import unknown
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dpmine.selection.laws.profile import FloatArray, LevelLaw, Profile
-    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.mechanisms.mechanism import Mechanism
 
 
 _SMALL_KBAR = 4  # of the lists that are audited

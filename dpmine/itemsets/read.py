@@ -12,7 +12,7 @@ from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.ingest.layouts import Layout, Origin, plan_layout
 from dpmine.itemsets.ingest.one_hot import as_lists
 from dpmine.itemsets.ingest.read import DoesNotFit, declared, read_whole, restricted
-from dpmine.itemsets.transactions.base import Engine, Read
+from dpmine.itemsets.transactions.baskets import Engine, Read
 from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, require_catalogue_room
 from dpmine.ledger.dry_run import DryRun
 from dpmine.parameters import named
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dpmine.io.source import Columns, Progress, Source
     from dpmine.itemsets.ingest.layouts import LayoutPlan
-    from dpmine.itemsets.transactions.base import Transactions
+    from dpmine.itemsets.transactions.baskets import Transactions
 
 
 def engine_of(engine: str | Engine, data: Any) -> Engine:

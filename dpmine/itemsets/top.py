@@ -11,7 +11,7 @@ from dpmine.itemsets.release.results import TopItemsets, type_name
 from dpmine.itemsets.release.supports import Consistency, release, with_subsets
 from dpmine.itemsets.request.advice import advice, doubt, long_search, small_supports
 from dpmine.itemsets.request.query import Request
-from dpmine.itemsets.transactions.base import Engine
+from dpmine.itemsets.transactions.baskets import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.ledger.charging import Account
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.release.supports import SupportRelease
     from dpmine.itemsets.request.catalogue import Sizes
-    from dpmine.itemsets.transactions.base import Read, SupportSource, Transactions
+    from dpmine.itemsets.transactions.baskets import Read, SupportSource, Transactions
     from dpmine.itemsets.ways.universe import Itemset
     from dpmine.ledger.ledger import Ledger
     from dpmine.parameters import Number

@@ -11,7 +11,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.models.base import PrivateEstimator
 from dpmine.models.entries import (
     as_numbers,
     entry_by_entry,
@@ -21,6 +20,7 @@ from dpmine.models.entries import (
     require_numbers,
     shape_of,
 )
+from dpmine.models.private_estimator import PrivateEstimator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -19,7 +19,7 @@ from dpmine.auditing.pairs import (
     stairs,
     structured,
 )
-from dpmine.auditing.search import scope_of
+from dpmine.auditing.worst_pairs import scope_of
 from dpmine.errors import BadParameter
 from dpmine.parameters import exact_number
 from dpmine.privacy import Neighbors

@@ -17,6 +17,7 @@ from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
+from dpmine.models.accuracy_first.least_loss import Method, falling_noise
 from dpmine.models.accuracy_first.objectives import (
     LogisticBounds,
     LogisticObjective,
@@ -24,7 +25,6 @@ from dpmine.models.accuracy_first.objectives import (
     RidgeBounds,
     RidgeObjective,
 )
-from dpmine.models.accuracy_first.search import Method, falling_noise
 from dpmine.models.linear.losses import Examples
 from experiments.accuracy_first_baselines import (
     Doubling,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.models.pac.hypothesis import Hypothesis
-    from dpmine.selection.universes.base import Universe
+    from dpmine.selection.universes.protocol import Universe
 
 RECORDS = 40
 NOBODY = Records(np.zeros((RECORDS, 1)), np.zeros(RECORDS, np.bool_))

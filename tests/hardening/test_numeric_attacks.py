@@ -15,7 +15,7 @@ from support.numpy_bits import NumpyBits
 from support.tapes import TapeBits, TapeExhausted
 
 from dpmine import BadParameter
-from dpmine.models.histogram.search import BinSearch
+from dpmine.models.histogram.bin_search import BinSearch
 from dpmine.models.histogram.training import GRID, GRID_BITS, rounded_laplace
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from dpmine.itemsets.transactions.base import Transactions
+    from dpmine.itemsets.transactions.baskets import Transactions
 
 UNITS = ["s", "ms", "us", "ns"]
 ROOMY = 10**9

@@ -24,7 +24,7 @@ from dpmine.itemsets.transactions.memory import MemoryBudget
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dpmine.itemsets.transactions.base import Transactions
+    from dpmine.itemsets.transactions.baskets import Transactions
 
 ROOMY = 10**9
 IN_PARTS = MemoryBudget(

@@ -11,8 +11,8 @@ from dpmine.errors import BadParameter
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.selection.recommend import build_mechanism
 from dpmine.selection.select import MECHANISMS
-from dpmine.selection.universes.base import Level, Score
 from dpmine.selection.universes.dense import Levels
+from dpmine.selection.universes.protocol import Level, Score
 
 
 class Broken(Levels):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.universes.base import Score, Universe
+    from dpmine.selection.universes.protocol import Score, Universe
 
 SCALE = Fraction(3, 2)
 RATE = float(1 / SCALE)

@@ -7,8 +7,8 @@ from support.adversary import Descent, LazyUniverse
 from support.cases import every
 from support.conformance.adversary import check_universe
 
-from dpmine.selection.universes.base import Level
 from dpmine.selection.universes.dense import Dense, Levels
+from dpmine.selection.universes.protocol import Level
 from dpmine.selection.universes.ranking import BestRanks, Ranking
 
 if TYPE_CHECKING:

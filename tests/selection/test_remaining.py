@@ -18,14 +18,14 @@ from dpmine.exact.bits import SystemBits
 from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.ways.universe import ItemsetUniverse
-from dpmine.selection.universes.base import Remaining, Scaled
 from dpmine.selection.universes.dense import Dense, Levels
+from dpmine.selection.universes.protocol import Remaining, Scaled
 from dpmine.selection.universes.ranking import Padded, Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
-    from dpmine.selection.universes.base import Universe
+    from dpmine.selection.universes.protocol import Universe
 
 Truth = dict["Hashable", Any]
 SMALL: Truth = {"a": 4, "b": 4, "c": 1, "d": 0}

@@ -10,8 +10,8 @@ from support.adversary import Descent, LazyUniverse
 from support.cases import every
 from support.conformance.adversary import check_universe
 
-from dpmine.selection.universes.base import Scaled, Universe
 from dpmine.selection.universes.dense import Dense, Levels
+from dpmine.selection.universes.protocol import Scaled, Universe
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -34,7 +34,7 @@ from dpmine.itemsets.counting.rows import (
     thread_count,
     units_containing,
 )
-from dpmine.itemsets.transactions.base import (
+from dpmine.itemsets.transactions.baskets import (
     COUNT_LIMIT,
     Baskets,
     Itemsets,

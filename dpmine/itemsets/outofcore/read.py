@@ -33,7 +33,7 @@ from dpmine.itemsets.outofcore.streams import (
     same_codes,
     whole_units,
 )
-from dpmine.itemsets.transactions.base import (
+from dpmine.itemsets.transactions.baskets import (
     Baskets,
     Itemsets,
     SupportHistogram,

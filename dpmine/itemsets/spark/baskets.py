@@ -16,7 +16,7 @@ from dpmine.itemsets.spark.session import functions, replacing
 from dpmine.itemsets.spark.source import ITEM, small
 from dpmine.itemsets.spark.supports import SparkMiner
 from dpmine.itemsets.spark.weights import UNREADABLE, WEIGHT, added_up, items_held, pairs_held, weighted
-from dpmine.itemsets.transactions.base import Transactions
+from dpmine.itemsets.transactions.baskets import Transactions
 from dpmine.itemsets.transactions.hashes import label_hashes
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dpmine.io.source import Progress
     from dpmine.itemsets.spark.session import Kept
     from dpmine.itemsets.spark.source import SparkRows
-    from dpmine.itemsets.transactions.base import SupportSource
+    from dpmine.itemsets.transactions.baskets import SupportSource
 
 
 @dataclass(frozen=True, eq=False)

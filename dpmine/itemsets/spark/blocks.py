@@ -20,7 +20,7 @@ from dpmine.itemsets.ingest.encode import coded, labelled
 from dpmine.itemsets.ingest.line_hashes import line_hashes
 from dpmine.itemsets.ingest.read import Cells, grouped
 from dpmine.itemsets.spark.files import column_names
-from dpmine.itemsets.transactions.base import Baskets, starts_of
+from dpmine.itemsets.transactions.baskets import Baskets, starts_of
 from dpmine.version import __version__
 
 if TYPE_CHECKING:

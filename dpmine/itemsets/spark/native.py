@@ -36,7 +36,7 @@ from dpmine.itemsets.spark.session import functions, replacing
 from dpmine.itemsets.spark.source import ITEM
 from dpmine.itemsets.spark.supports import require_room
 from dpmine.itemsets.spark.weights import UNREADABLE
-from dpmine.itemsets.transactions.base import COUNT_LIMIT, Itemsets, SupportHistogram, SupportSource
+from dpmine.itemsets.transactions.baskets import COUNT_LIMIT, Itemsets, SupportHistogram, SupportSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

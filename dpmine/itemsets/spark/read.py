@@ -24,7 +24,7 @@ from dpmine.itemsets.spark.progress import watched
 from dpmine.itemsets.spark.session import Kept, functions, replacing, spark_session
 from dpmine.itemsets.spark.source import ITEM, TABLE, SparkSource, small
 from dpmine.itemsets.spark.weights import UNREADABLE
-from dpmine.itemsets.transactions.base import Read
+from dpmine.itemsets.transactions.baskets import Read
 
 if TYPE_CHECKING:
     from collections.abc import Callable

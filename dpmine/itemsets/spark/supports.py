@@ -29,7 +29,7 @@ from dpmine.itemsets.spark.counting import (
 )
 from dpmine.itemsets.spark.progress import watched
 from dpmine.itemsets.spark.session import functions, replacing
-from dpmine.itemsets.transactions.base import (
+from dpmine.itemsets.transactions.baskets import (
     COUNT_LIMIT,
     Itemsets,
     SupportHistogram,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.ways.universe import Itemset
     from dpmine.privacy import Neighbors, Zcdp
     from dpmine.selection.mechanisms.report_noisy_max import Exponential
-    from dpmine.selection.universes.base import Universe
+    from dpmine.selection.universes.protocol import Universe
 
 
 C = TypeVar("C", bound="Hashable")

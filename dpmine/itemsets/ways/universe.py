@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.exact.reals import uniform_below
-from dpmine.selection.universes.base import MANY_DUMMIES, Level, Score
+from dpmine.selection.universes.protocol import MANY_DUMMIES, Level, Score
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.transactions.base import Itemsets, SupportSource, Transactions
+    from dpmine.itemsets.transactions.baskets import Itemsets, SupportSource, Transactions
 
 
 _MANY = 100_000

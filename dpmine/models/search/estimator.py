@@ -14,8 +14,8 @@ from sklearn.utils.validation import _num_samples
 from dpmine.errors import BadData, BadParameter, DpmineError
 from dpmine.exact.bits import SystemBits
 from dpmine.ledger.charging import ROW
-from dpmine.models.base import PrivateEstimator
 from dpmine.models.contribution import require_any
+from dpmine.models.private_estimator import PrivateEstimator
 from dpmine.models.search.candidates import Candidates
 from dpmine.models.search.composition import RunBudget, run_bounds, run_budget, run_rho
 from dpmine.models.search.declared import Declared, Delegating
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.ledger.charging import Charge
-    from dpmine.models.base import PlannedFit
     from dpmine.models.contribution import Bounding
+    from dpmine.models.private_estimator import PlannedFit
 
 Result = TypeVar("Result")
 

@@ -135,7 +135,7 @@ class HistogramJob(TableJob):
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""
-        from dpmine.models.histogram.search import density_of_column
+        from dpmine.models.histogram.bin_search import density_of_column
         from dpmine.models.tables import unit_name
 
         column, units, estimator = self.text("column"), self.units, self._estimator()

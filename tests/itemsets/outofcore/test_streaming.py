@@ -23,13 +23,13 @@ from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.outofcore import read as outofcore
 from dpmine.itemsets.outofcore.read import PartitionedBaskets, PartitionedMiner
 from dpmine.itemsets.read import read_transactions
-from dpmine.itemsets.transactions.base import Baskets
+from dpmine.itemsets.transactions.baskets import Baskets
 from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dpmine.itemsets.transactions.base import SupportSource, Transactions
+    from dpmine.itemsets.transactions.baskets import SupportSource, Transactions
 
 ROOMY = 10**9
 IN_CHUNKS = MemoryBudget(

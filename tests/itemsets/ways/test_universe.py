@@ -25,14 +25,14 @@ from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
 from dpmine.privacy import Neighbors
 from dpmine.selection.recommend import build_mechanism
 from dpmine.selection.select import law
-from dpmine.selection.universes.base import MANY_DUMMIES
 from dpmine.selection.universes.dense import Dense
+from dpmine.selection.universes.protocol import MANY_DUMMIES
 
 if TYPE_CHECKING:
     from support.oracles.itemsets import Units
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.universes.base import Level
+    from dpmine.selection.universes.protocol import Level
 
 Truth = dict[Any, int]
 """Itemsets and their supports."""

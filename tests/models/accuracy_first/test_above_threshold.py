@@ -17,14 +17,14 @@ from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine.exact.noise import ExponentialNoise, LaplaceNoise
-from dpmine.models.accuracy_first.search import exponential_test, first_above
+from dpmine.models.accuracy_first.least_loss import exponential_test, first_above
 from experiments.accuracy_first_baselines import laplace_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dpmine.exact.noise import Noise
-    from dpmine.models.accuracy_first.search import ThresholdTest
+    from dpmine.models.accuracy_first.least_loss import ThresholdTest
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 

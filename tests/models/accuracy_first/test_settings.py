@@ -16,9 +16,9 @@ from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
 from dpmine.models.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
+from dpmine.models.accuracy_first.least_loss import search
 from dpmine.models.accuracy_first.noise_reduction import require_increasing
 from dpmine.models.accuracy_first.objectives import LogisticBounds, RidgeBounds
-from dpmine.models.accuracy_first.search import search
 from dpmine.models.accuracy_first.settings import geometric_levels
 from experiments.accuracy_first_baselines import PaperRidgeBounds, PaperSettings
 

@@ -12,8 +12,8 @@ from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter, Neighbors, law
+from dpmine.models.histogram.bin_search import least_records
 from dpmine.models.histogram.estimator import PrivateHistogram
-from dpmine.models.histogram.search import least_records
 from dpmine.models.histogram.training import (
     BinGrid,
     Bounds,

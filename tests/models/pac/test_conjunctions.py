@@ -28,7 +28,7 @@ from dpmine.selection.select import law
 
 if TYPE_CHECKING:
     from dpmine.models.pac.hypothesis import HypothesisClass
-    from dpmine.selection.universes.base import Level, Score
+    from dpmine.selection.universes.protocol import Level, Score
 
 VALUES = [0.0, 0.0, 1.0, -1.0, 0.25, float("nan")]
 Row = tuple[tuple[float, ...], bool]

@@ -6,7 +6,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpmine.selection.universes.base import Level, Score, Universe
+from dpmine.selection.universes.protocol import Level, Score, Universe
 from support.tapes import assert_law
 
 if TYPE_CHECKING:

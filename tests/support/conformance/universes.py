@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.universes.base import Level, Score, Universe
+    from dpmine.selection.universes.protocol import Level, Score, Universe
 
 C = TypeVar("C", bound="Hashable")
 

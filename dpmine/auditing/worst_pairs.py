@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from dpmine.auditing.audit_report import AuditRow
 from dpmine.auditing.pairs import (
     CROWDS,
     DIRECT,
@@ -35,11 +36,10 @@ from dpmine.auditing.pairs import (
     stairs,
     structured,
 )
-from dpmine.auditing.report import AuditRow
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
 from dpmine.selection.laws.stopping import StoppingSearch, draw_law, stopping_law
-from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, Mechanism, SearchStage
+from dpmine.selection.mechanisms.mechanism import DrawStage, EarlyStopStage, Mechanism, SearchStage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -17,8 +17,8 @@ from dpmine.auditing.targets.claims import GIVEN, GRID, Claim, Evidence, largest
 from dpmine.auditing.targets.events import Chosen, choose_event, measure_event
 from dpmine.auditing.targets.laws import TwoLaws
 from dpmine.auditing.targets.neighbours import Family, Pair, SeededBits
-from dpmine.auditing.targets.report import TargetReport, Tried
 from dpmine.auditing.targets.sampling import Sampler, all_raised
+from dpmine.auditing.targets.target_report import TargetReport, Tried
 from dpmine.errors import BadParameter
 from dpmine.parameters import positive, probability, truth, whole
 
