@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cases import every
-from support.conformance.adversary import check_universe
+from support.conformance.protocol import check_universe
 from support.effort import examples
 
 from dpmine.errors import BadParameter

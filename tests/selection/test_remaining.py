@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.adversary import Descent, LazyUniverse
 from support.cases import every
-from support.conformance.adversary import check_head, check_next_floor, check_size, check_universe, interesting_floors
+from support.conformance.protocol import check_head, check_next_floor, check_size, check_universe, interesting_floors
 from support.oracles.mechanisms import chi_square_p, tally
 from support.reading import read_baskets
 

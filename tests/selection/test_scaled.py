@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.cases import every
-from support.conformance.adversary import check_universe
+from support.conformance.protocol import check_universe
 from support.oracles.mechanisms import softmax
 from support.tapes import assert_law, enumerate_law
 

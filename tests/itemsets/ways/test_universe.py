@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from support.cases import every
-from support.conformance.adversary import check_head, check_next_floor, check_size, interesting_floors
+from support.conformance.protocol import check_head, check_next_floor, check_size, interesting_floors
 from support.goodness import assert_sampled_law
 from support.mechanism_laws import PURE
 from support.oracles.itemsets import all_supports, baskets_of

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cases import every
-from support.conformance.adversary import check_universe
+from support.conformance.protocol import check_universe
 from support.effort import examples
 from support.goodness import assert_sampled_law
 from support.tapes import enumerate_law

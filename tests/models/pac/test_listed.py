@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from support.cases import every
-from support.conformance.adversary import check_universe
+from support.conformance.protocol import check_universe
 from support.goodness import assert_sampled_law
 
 import dpmine

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from models.pac.oracles import correct_at_least, correct_between, some_records
 from support.cases import every
-from support.conformance.adversary import (
+from support.conformance.protocol import (
     check_head,
     check_member,
     check_next_floor,
