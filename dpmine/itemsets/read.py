@@ -121,8 +121,8 @@ def notice_layout(plan: LayoutPlan, notice: Callable[[str], None] | None) -> Non
     """The layout that was taken; no warning where options named it, or the data are baskets without columns."""
     if notice is not None:
         notice(plan.description)
-        if plan.price:
-            notice(plan.price)
+        if plan.counting_note:
+            notice(plan.counting_note)
     elif plan.origin in {Origin.NAMES, Origin.SCHEMA}:
         named = "name the columns to be sure, with unit and item (and basket), or one_hot"
         warn(f"{plan.description}: {named}.", LayoutWarning)

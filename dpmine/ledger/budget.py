@@ -305,7 +305,7 @@ class Budget:
             )
         after = replace(self, charged={**self.charged, part: total})
         if not self.granted.fits(after.spent, self.accounting):
-            raise BudgetExceeded(self._refusal(part, amount, after))
+            raise BudgetExceeded(self._rejection(part, amount, after))
         return after
 
     def granting(self, granted: Amount) -> Budget:
@@ -356,7 +356,7 @@ class Budget:
     def _parts(self) -> dict[str, Amount]:
         return {part: amount for part, amount in self.charged.items() if part != WHOLE}
 
-    def _refusal(self, part: str, amount: Amount, after: Budget) -> str:
+    def _rejection(self, part: str, amount: Amount, after: Budget) -> str:
         over = after.spent - self.granted
         missing = Amount(*(max(number, Fraction(0)) for number in over))
         name = f"{self.dataset}/{part}" if part else self.dataset

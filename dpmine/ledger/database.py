@@ -231,7 +231,7 @@ def _reason(error: Exception) -> str:
     if isinstance(cause, sqlite3.Error):
         return _DAMAGED
     text = str(cause).lower()  # of a server that did not let us in
-    return next((reason for sign, reason in _REFUSALS.items() if sign in text), "its server cannot be reached")
+    return next((reason for sign, reason in _REJECTIONS.items() if sign in text), "its server cannot be reached")
 
 
 _DAMAGED = "the file is damaged: restore a copy"
@@ -253,7 +253,7 @@ _REASONS = {
     "55P03": f"another process held it for {_WAIT} seconds",
     "57P": "its server went away",
 }
-_REFUSALS = {
+_REJECTIONS = {
     "password": "its server rejects the user",
     "authentication": "its server rejects the user",
     "pg_hba": "its server rejects the user",

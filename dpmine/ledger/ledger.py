@@ -305,11 +305,11 @@ def _after(known: Budget | None, name: str, part: str, guarantee: Guarantee) -> 
     budget = _of_unit(_require(known, name), guarantee)
     try:
         return budget.charging(part, _most(guarantee))
-    except BudgetExceeded as refused:
+    except BudgetExceeded as error:
         if _kind(guarantee) is not Kind.RESERVE or budget.accounting is Accounting.BASIC:
             raise
         raise BudgetExceeded(
-            f"{refused} What a search sets aside (--epsilon-max) has half its square as ρ and stays charged under zcdp "
+            f"{error} What a search sets aside (--epsilon-max) has half its square as ρ and stays charged under zcdp "
             "accounting: run searches on a data set with basic accounting."
         ) from None
 

@@ -11,7 +11,7 @@ import warnings
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from dpmine.ledger.charging import ROW, of_asserted_unit
 from dpmine.models.entries import entry_by_entry, is_hashable, is_missing, shape_of
 from dpmine.models.validation.procedure import random_order
 from dpmine.parameters import LEAST_PROBABILITY, whole
-from dpmine.privacy import ExPostGuarantee, Guarantee
+from dpmine.privacy import ExPostGuarantee
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
+    from dpmine.ledger.charging import SomeGuarantee
 
     Codes: TypeAlias = NDArray[np.int64]
 
-Promise = TypeVar("Promise", bound=Guarantee)
 MOST_ROWS = 10_000
 """The most rows of one unit that a fit may keep: they share the unit's budget."""
 _MOST_NUMBERS = 2**30  # of places times features: 8 GB
@@ -78,15 +78,15 @@ class PrivacyUnit:
             )
         return cls(name, 1, enforced=False)
 
-    def protecting(self, promise: Promise) -> Promise:
+    def protecting(self, guarantee: SomeGuarantee) -> SomeGuarantee:
         """The guarantee for this unit, with a note on what makes it true."""
         if self.enforced:
             kept = "one row" if self.rows == 1 else f"at most {self.rows:,} rows"
             note = (
                 f"every {self.name} keeps {kept}, drawn at random from its own; rows without a {self.name} are dropped"
             )
-            return promise.for_unit(self.name).noting(note)
-        return of_asserted_unit(promise, self.name, "one row each")
+            return guarantee.for_unit(self.name).noting(note)
+        return of_asserted_unit(guarantee, self.name, "one row each")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -301,17 +301,17 @@ class SharedBudget:
         if not self.spendable:
             raise BadParameter("With several rows per unit this needs a smaller epsilon: take one below 100.")
 
-    def of_unit(self, promise: Promise) -> Promise:
+    def of_unit(self, guarantee: SomeGuarantee) -> SomeGuarantee:
         """What a guarantee for one record, made with ε/M and δ', is for M of them; ex-post guarantees too.
 
         Raises BadParameter as `require_delta` where the guarantee spends a δ.
         """
         if self.rows == 1:
-            return promise
-        if promise.delta:
+            return guarantee
+        if guarantee.delta:
             self.require_delta()
-        delta = self.delta if promise.delta else Fraction(0)
-        grouped = promise.grouped(self.rows, delta)
+        delta = self.delta if guarantee.delta else Fraction(0)
+        grouped = guarantee.grouped(self.rows, delta)
         if isinstance(grouped, ExPostGuarantee):
             return replace(grouped, ex_post_epsilon=grouped.ex_post_epsilon * self.rows)
         return grouped

@@ -150,7 +150,7 @@ def read_guarantee(entry: dict[str, Any]) -> Guarantee:
         "epsilon": positive("epsilon", text_of(entry["epsilon_exact"])),
         "delta": Fraction(0) if delta == "0" else probability("delta", delta),
     }
-    promise: dict[str, Any] = {
+    guarantee: dict[str, Any] = {
         **terms,
         "neighbors": Neighbors(text_of(entry["neighbors"])),
         "unit": text_of(entry["unit"]),
@@ -160,11 +160,11 @@ def read_guarantee(entry: dict[str, Any]) -> Guarantee:
         "concentrated": _read_zcdp(entry, Zcdp.implied(**terms)),
     }
     if "ex_post_epsilon_exact" not in entry:
-        return Guarantee(**promise)
+        return Guarantee(**guarantee)
     charged = positive("ex_post_epsilon", text_of(entry["ex_post_epsilon_exact"]))
-    if charged > promise["epsilon"]:
+    if charged > guarantee["epsilon"]:
         raise ValueError
-    return ExPostGuarantee(**promise, ex_post_epsilon=charged)
+    return ExPostGuarantee(**guarantee, ex_post_epsilon=charged)
 
 
 def _read_zcdp(entry: dict[str, Any], implied: Zcdp) -> Zcdp | None:

@@ -82,15 +82,15 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """
         return self._charged_fit(X, y, units, SystemBits())
 
-    def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge, units: Units | None = None) -> Self:
-        """`fit`, for what `pay` returned, once, and with the parameters that were charged; BadParameter otherwise."""
+    def fit_charged(self, X: ArrayLike, y: ArrayLike, charge: Charge, units: Units | None = None) -> Self:
+        """`fit`, for what `charge` returned, once, with the parameters that were charged; else BadParameter."""
         name = None if units is None else units.name
         planned = self._planned(name, self._features_of(X))
         if planned.guarantee != charge.guarantee:  # a charge that was made before the columns were known is the most
             planned = self._planned(name)
         return self._train(X, y, Bounding(planned.unit.rows, units), charge, planned, bits=SystemBits())
 
-    def pay(self, features: Sequence[str] | None = None, *, units: str | None = None) -> Charge:
+    def charge(self, features: Sequence[str] | None = None, *, units: str | None = None) -> Charge:
         """Charge the ledger, where one is given, for a fit; for callers that read the data of the fit afterwards.
 
         `features` are the names of the columns, where they are known by now. `units` is the name of the units that the
@@ -99,15 +99,15 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """
         return self._charged(units, features)[0]
 
-    def promise(self, units: str | None = None, features: Sequence[str] | None = None) -> Guarantee:
-        """The most that a fit will guarantee, by its parameters alone; `units` and `features` as in `pay`.
+    def guarantee(self, units: str | None = None, features: Sequence[str] | None = None) -> Guarantee:
+        """The most that a fit will guarantee, by its parameters alone; `units` and `features` as in `charge`.
 
         Raises BadParameter for unusable parameters.
         """
         return self._planned(units, features).guarantee
 
     def require_parameters(self, features: Sequence[str] | None = None) -> None:
-        """Raises BadParameter for unusable parameters, before any data are read; `features` as in `pay`."""
+        """Raises BadParameter for unusable parameters, before any data are read; `features` as in `charge`."""
         self._settings(1, features)
 
     def require_rows(self, rows: int, features: Sequence[str]) -> None:
@@ -115,7 +115,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self._require_rows(self._settings(1, features), rows, features)
 
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
-        """The privacy unit of a fit; `units` as in `pay`. Raises BadParameter."""
+        """The privacy unit of a fit; `units` as in `charge`. Raises BadParameter."""
         return PrivacyUnit.of(self.unit, self.rows_per_unit, units)
 
     def prefers(self, bounds: RenyiBounds, features: Sequence[str] | None = None) -> bool:  # noqa: ARG002 - some do
@@ -173,16 +173,16 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _planned(self, units: str | None, features: Sequence[str] | None = None) -> PlannedFit:
         unit = self.privacy_unit(units)
         settings = self._settings(unit.rows, features)
-        return PlannedFit(unit, settings, unit.protecting(settings.promise()))
+        return PlannedFit(unit, settings, unit.protecting(settings.guarantee()))
 
     def _features_of(self, X: Any) -> list[str] | None:  # noqa: ARG002 - some classes look
         """Names of X's columns, for parameters that name some; found without a look at any value. None: not needed."""
         return None
 
     def _settings(self, rows: int, features: Sequence[str] | None = None) -> Any:  # noqa: ARG002 - for subclasses
-        """The parameters read and checked, for `rows` rows per unit; their `promise()` is for any `rows` together.
+        """The parameters read and checked, for `rows` rows per unit; their `guarantee()` is for any `rows` together.
 
-        `features` as in `pay`. Subclasses call this one first. Raises BadParameter.
+        `features` as in `charge`. Subclasses call this one first. Raises BadParameter.
         """
         return None
 

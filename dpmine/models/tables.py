@@ -314,7 +314,7 @@ def fit_table(
     charges: list[Charge] = []
 
     def charge() -> None:
-        charges.append(estimator.pay(features, units=unit_name(units)))
+        charges.append(estimator.charge(features, units=unit_name(units)))
 
     learner = getattr(estimator, "estimator", estimator)  # of a search
     any_label = getattr(learner, "classes", None) is not None
@@ -331,7 +331,7 @@ def fit_table(
     )
     if len(columns[label]) < estimator.least_rows:
         raise BadData("The file has no rows, and training needs some.")
-    estimator.fit_paid(_frame(columns, features), columns[label], charges[0], units_of(columns, units))
+    estimator.fit_charged(_frame(columns, features), columns[label], charges[0], units_of(columns, units))
     estimator.label_ = label
     return estimator
 

@@ -173,5 +173,5 @@ def require_total(batch: Batch, terms: BudgetTerms) -> None:
         )
     try:
         batch.budget.charging(part, to_charge)
-    except BudgetExceeded as refused:
-        raise BudgetExceeded(f"{refused} Jobs that were run before are found with --results FOLDER.") from None
+    except BudgetExceeded as error:
+        raise BudgetExceeded(f"{error} Jobs that were run before are found with --results FOLDER.") from None

@@ -86,4 +86,4 @@ class Timeline:
     """All windows so far, in order, and what they were charged together for each unit."""
 
     windows: tuple[Passed, ...]
-    cost: Amount
+    charge: Amount

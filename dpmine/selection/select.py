@@ -222,8 +222,8 @@ def select(
     universe, labels = labelled_universe(scores, padding)
     choice = choose(chooser, universe, sensitivity=step, bits=SystemBits())
     index, label = released(scores, labels, choice, hidden=hidden)
-    paid = account.ledger is not None
-    hint = "" if choice is not None else advice(chooser, public_size(universe), step, charged=paid)
+    charged = account.ledger is not None
+    hint = "" if choice is not None else advice(chooser, public_size(universe), step, charged=charged)
     return Selection(index, label, choice is not None, chooser.name, guarantee, hint)
 
 

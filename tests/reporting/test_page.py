@@ -200,7 +200,7 @@ def test_hostile_names_stay_text(folder: Folder) -> None:
 
 
 def test_the_formula_is_for_what_could_be_spent(folder: Folder) -> None:
-    """An ex-post price belongs to the outcome: no bound on all sets of results holds with it."""
+    """An ex-post charge belongs to the outcome: no bound on all sets of results holds with it."""
     report = folder.run(job(**ALL["Target"]))
     page = Page(render(report, today=DAY))
     (outcome,) = report.outcomes

@@ -206,7 +206,7 @@ def test_no_more_than_asked_for(count: int) -> None:
 
 
 def test_nothing_is_drawn_before_it_is_asked_for() -> None:
-    """A caller that stops after two pays for two: the members are drawn when they are handed out."""
+    """A caller that stops after two is charged for two: the members are drawn when they are handed out."""
     bits = CountingBits()
     order = noisy_order(Levels([(5, 10**6)]), GUMBEL, bits=bits, count=10**5)
     taken = [bits.taken for _ in zip(range(3), order, strict=False)]

@@ -71,7 +71,7 @@ def drawn(left: Remaining[Any], level: Any) -> set[Any]:
 
 @every("number", [0, 1, 2])
 @every("name", UNIVERSES)
-def test_what_is_left_keeps_the_promises(name: str, number: int) -> None:
+def test_what_is_left_keeps_the_guarantees(name: str, number: int) -> None:
     """Whoever the first few are that were taken out."""
     make, truth = UNIVERSES[name]
     for gone in list(combinations(truth, number))[:3]:

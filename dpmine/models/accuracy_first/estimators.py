@@ -168,7 +168,7 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
         if self.reached_ or self.keep_last:
             self.coef_, self.intercept_ = self._shaped(*settings.units.split(outcome.weights))
         empty = [_EMPTY_PLACES.format(bounding.rows)] if bounding.rows > 1 else []
-        self.guarantee_ = settings.guarantee(outcome, bounds).noting(*self._notes(bounds), *empty)
+        self.guarantee_ = settings.realised_guarantee(outcome, bounds).noting(*self._notes(bounds), *empty)
         self.requested_ = {name: str(positive(name, getattr(self, name))) for name in self._asked}
 
     @staticmethod

@@ -123,7 +123,7 @@ class BinSearch:
         """
         return ceil(2 * log(20) / self.training_epsilon + GRID)
 
-    def promise(self) -> Guarantee:
+    def guarantee(self) -> Guarantee:
         """The most that `density` will guarantee, before its notes."""
         delta = Fraction(0) if len(self.cells) == 1 else self.shared.row_delta
         return self.shared.of_unit(Guarantee(self.shared.row_epsilon, delta, Neighbors.REPLACE_ONE, "row"))
@@ -152,7 +152,7 @@ class BinSearch:
             raise BadData("x holds no records.")
         every, alpha = self.space.data(clipped[places.rows()]), self.training_epsilon
         model = train_candidates(HistogramTraining(), self.grids, every, alpha, bits=bits)[0]
-        return density_of(model, self.space.candidates, None, self.promise().noting(CLIPPING))
+        return density_of(model, self.space.candidates, None, self.guarantee().noting(CLIPPING))
 
     def _chosen(self, clipped: Floats, places: Places, *, bits: BitSource) -> AnyDensity:
         """Algorithm 2, on units: each trains or validates with all its records.
@@ -217,7 +217,7 @@ def density_of_column(
     """
 
     def charge() -> None:
-        account.charge(unit.protecting(search.promise()), job="histogram")
+        account.charge(unit.protecting(search.guarantee()), job="histogram")
 
     asserted = None if unit.enforced or unit.name == ROW else unit.name
     read = read_columns(data, [column], keys=units, asserted=asserted, progress=progress, ready=charge)

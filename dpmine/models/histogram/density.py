@@ -143,9 +143,9 @@ class _Released(ABC, Generic[AnyGrid]):
         return "\n".join([*self._lines(), f"({chosen}; {self.guarantee})", *notes])
 
     def _title(self) -> str:
-        promise = self.guarantee
-        delta = f", δ = {rounded_up(promise.delta):g}" if promise.delta else ""
-        return f"Private density, {self._size} (ε = {rounded_up(promise.epsilon):g}{delta})"
+        guarantee = self.guarantee
+        delta = f", δ = {rounded_up(guarantee.delta):g}" if guarantee.delta else ""
+        return f"Private density, {self._size} (ε = {rounded_up(guarantee.epsilon):g}{delta})"
 
 
 class Density(_Released[BinGrid]):

@@ -123,8 +123,8 @@ class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
         return self._released().guarantee
 
     @guarantee_.setter
-    def guarantee_(self, promise: Guarantee) -> None:
-        self.result_: AnyDensity = replace(self._released(), guarantee=promise)
+    def guarantee_(self, guarantee: Guarantee) -> None:
+        self.result_: AnyDensity = replace(self._released(), guarantee=guarantee)
 
     def fit(
         self,

@@ -86,7 +86,7 @@ class RidgeSettings:
     noise: VectorNoise
     rows: int
 
-    def promise(self) -> Guarantee:
+    def guarantee(self) -> Guarantee:
         """(ε, δ) for all rows of a unit together, and the ρ of Gaussian noise; before its notes."""
         rho = self.noise.rho(self.epsilon)
         concentrated = None if rho is None else Zcdp(rho)
@@ -205,7 +205,7 @@ class PrivateRidge(SavedEstimator, PrivateRegressor):
         self.feature_bounds_: FeatureBounds | None = ball.bounds
         self.norm_bound_ = ball.norm_bound
         note = "targets are clipped to their public bounds, and a missing one counts as the middle"
-        self.guarantee_ = settings.promise().noting(*settings.noise.notes, ball.note, note)
+        self.guarantee_ = settings.guarantee().noting(*settings.noise.notes, ball.note, note)
 
     def predict(self, X: ArrayLike) -> Floats:
         """The line wᵀx + b for every row, shape (n,), in the units of y, rows clipped as in training.

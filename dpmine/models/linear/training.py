@@ -84,9 +84,9 @@ class LinearSettings:
     renyi: RenyiBounds | None = None
     """What a training with one λ keeps to, as a run of a search; None: (ε, δ)."""
 
-    def promise(self) -> Guarantee:
+    def guarantee(self) -> Guarantee:
         """What training will guarantee, before its notes; at most, where the number of weights is not known yet."""
-        return self._promised(self._last(self.weights or 1))
+        return self._guaranteed(self._last(self.weights or 1))
 
     @cached_property
     def vector_noise(self) -> VectorNoise:
@@ -141,7 +141,7 @@ class LinearSettings:
             return self.search
         return replace(self.search, mechanism=self.search.chooser().name, delta=self.search.delta - noise.delta)
 
-    def _promised(self, last: Perturbation) -> Guarantee:
+    def _guaranteed(self, last: Perturbation) -> Guarantee:
         """For a unit: a choice, where there is one, and a training."""
         if self.renyi is not None:
             delta = self.shared.row_delta
@@ -149,11 +149,11 @@ class LinearSettings:
         noise, several = last.noise, self.search.candidates > 1
         choice = self._search(noise).chooser().delta if several else Fraction(0)
         row = Guarantee(self.shared.row_epsilon, choice + noise.delta, Neighbors.REPLACE_ONE, "row")
-        promise, rho = self.shared.of_unit(row), last.rho(self._alpha)
+        guarantee, rho = self.shared.of_unit(row), last.rho(self._alpha)
         if rho is None or choice:
-            return promise
+            return guarantee
         rest = Zcdp.implied((self.shared.row_epsilon - self._alpha) * self.shared.rows, Fraction(0))
-        return replace(promise, concentrated=Zcdp(rho * self.shared.rows**2) + rest)
+        return replace(guarantee, concentrated=Zcdp(rho * self.shared.rows**2) + rest)
 
     def ball(self, columns: int) -> UnitBall:
         """How rows of that many features are scaled. Raises BadParameter where there are bounds of another number."""
@@ -173,8 +173,8 @@ class LinearSettings:
             parameter, weights = self._searched(last, examples, lambdas, alpha, bits=bits)
         # the same whatever the data hold, given n and λ: which of the two methods ran would disclose something
         release = last.release(size, parameter, alpha)
-        promise = self._promised(last).noting(solver_note(self.loss, release.accuracy), *last.noise.notes)
-        return Fitted(parameter, weights, promise, Spread.of(last, release))
+        guarantee = self._guaranteed(last).noting(solver_note(self.loss, release.accuracy), *last.noise.notes)
+        return Fitted(parameter, weights, guarantee, Spread.of(last, release))
 
     def _searched(
         self,

@@ -77,7 +77,7 @@ class PrivateChoice:
 
     mechanism: Mechanism
 
-    def promise(self) -> Guarantee:
+    def guarantee(self) -> Guarantee:
         """What the choice will guarantee, before its notes."""
         return self.mechanism.guarantee().for_unit(ROW)
 
@@ -162,7 +162,7 @@ class HypothesisSelector(HypothesisClassifier):
         self._settle(hypotheses)
         self.mechanism_ = mechanism.name
         self.advice_ = advice(mechanism, hypotheses.size, step) if self.candidate_ is None else ""
-        self.guarantee_ = settings.promise().noting(_NOTE, *self._data_notes())
+        self.guarantee_ = settings.guarantee().noting(_NOTE, *self._data_notes())
 
     def _settings(self, rows: int, features: Sequence[str] | None = None) -> PrivateChoice:
         super()._settings(rows, features)

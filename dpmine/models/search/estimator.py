@@ -72,11 +72,11 @@ class SearchSettings(NamedTuple):
     run: RunBudget
     score: Callable[[Any, Any, NDArray[Any]], Score]
     validation_share: Fraction
-    guarantee: Guarantee
+    total: Guarantee
 
-    def promise(self) -> Guarantee:
+    def guarantee(self) -> Guarantee:
         """What the search will guarantee, before its notes."""
-        return self.guarantee
+        return self.total
 
 
 def best_of(
@@ -197,22 +197,22 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         else:
             run = run_budget(stopping, epsilon, delta)
         models = [self._candidate(one, run, features) for one in candidates.checked(bits=SystemBits())]
-        promised = [model.promise(features=features) for model in models]
+        guarantees = [model.guarantee(features=features) for model in models]
         if delta and not concentrated and candidates.complete:
             closer = run_bounds(stopping, epsilon, delta)
             if closer is not None and all(_prefers(model, closer, features) for model in models):
                 run = closer
-            elif not any(one.delta for one in promised):
+            elif not any(one.delta for one in guarantees):
                 run, delta = run_budget(stopping, epsilon, Fraction(0)), Fraction(0)
         guarantee = Guarantee(epsilon, delta, Neighbors.REPLACE_ONE, ROW)
-        for assertion in dict.fromkeys(one.assertion for one in promised):
+        for assertion in dict.fromkeys(one.assertion for one in guarantees):
             guarantee = guarantee if assertion in guarantee.assertion else guarantee.asserting(ROW, assertion)
         return run, guarantee
 
     def _require_estimator(self) -> Any:
         """The estimator. Raises BadParameter for one without a guarantee, or with a ledger or a unit of its own."""
         if isinstance(self.estimator, type) or not all(
-            hasattr(self.estimator, name) for name in ("promise", "fit", "predict", "get_params")
+            hasattr(self.estimator, name) for name in ("guarantee", "fit", "predict", "get_params")
         ):
             raise BadParameter("estimator must be one of dpmine, or one of another library within dpmine.Declared.")
         given = self.estimator.get_params(deep=False)
@@ -248,7 +248,7 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
             if isinstance(error, DpmineError):
                 raise
             raise BadParameter("param_grid or budget names a parameter that the estimator does not have.") from None
-        _require_within(model.promise(features=features), run)
+        _require_within(model.guarantee(features=features), run)
         return model
 
     def _require_data(self, X: Any, y: Any) -> None:
@@ -285,12 +285,12 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         self.best_estimator_ = best.model
         self.best_params_ = dict(best.candidate)
         self.best_score_ = float(best.score * best.unit)
-        self.run_guarantee_ = settings.run.guarantee(settings.guarantee)
+        self.run_guarantee_ = settings.run.guarantee(settings.total)
         notes = list(best.model.guarantee_.notes) if _is_trained(best.model) else []
         if classes:
             named = classes_note(*classes.values())
             notes = [*(note for note in notes if note != named), classes_note(None)]
-        self.guarantee_ = settings.guarantee.noting(_NOTE, *notes)
+        self.guarantee_ = settings.total.noting(_NOTE, *notes)
         if hasattr(best.model, "spread_"):
             best.model.spread_ = None  # the noise of a model that was chosen by its score has another distribution
         self._share_guarantee()
@@ -350,17 +350,17 @@ def _budget_of(model: Any, name: str, run: RunBudget) -> dict[str, Fraction | st
     return found
 
 
-def _require_within(promised: Guarantee, run: RunBudget) -> None:
+def _require_within(guarantee: Guarantee, run: RunBudget) -> None:
     """Raises BadParameter where that guarantee is not at least what a run must have."""
-    if not promised.private or promised.neighbors is not Neighbors.REPLACE_ONE or promised.unit != ROW:
+    if not guarantee.private or guarantee.neighbors is not Neighbors.REPLACE_ONE or guarantee.unit != ROW:
         raise BadParameter("Every candidate must be private for each row, all of it, under replace_one.")
     if run.rho is not None and run.bounds is None:
-        if promised.zcdp.delta or promised.zcdp.rho > run.rho:
+        if guarantee.zcdp.delta or guarantee.zcdp.rho > run.rho:
             raise BadParameter(f"A candidate spends more than a run may: rho is {float(run.rho):.6g} for each run.")
         return
-    if promised.delta > run.delta:
+    if guarantee.delta > run.delta:
         raise BadParameter(f"A candidate needs a larger delta than a run has: {float(run.delta):.6g} for each run.")
-    if promised.epsilon > run.epsilon:
+    if guarantee.epsilon > run.epsilon:
         raise BadParameter(f"A candidate spends more than a run may: epsilon is {float(run.epsilon):.6g} for each run.")
 
 

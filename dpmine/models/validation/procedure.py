@@ -112,7 +112,7 @@ def select_parameter(
         index,
         None if index is None else parameters[index],
         None if index is None else models[index],
-        terms.promise(chooser.epsilon, terms.failure + chooser.delta),
+        terms.guarantee(chooser.epsilon, terms.failure + chooser.delta),
     )
 
 
@@ -147,11 +147,11 @@ def train_validated(
         terms=terms,
         bits=bits,
     )
-    promise = terms.promise(found.guarantee.epsilon + terms.training_epsilon, found.guarantee.delta)
+    guarantee = terms.guarantee(found.guarantee.epsilon + terms.training_epsilon, found.guarantee.delta)
     if found.index is None:
-        return Trained(None, None, None, promise)
+        return Trained(None, None, None, guarantee)
     model = train_candidates(last or training, [parameters[found.index]], final, terms.training_epsilon, bits=bits)[0]
-    return Trained(found.index, found.parameter, model, promise)
+    return Trained(found.index, found.parameter, model, guarantee)
 
 
 def train_candidates(

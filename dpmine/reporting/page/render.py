@@ -55,10 +55,10 @@ def render(report: Report, *, today: datetime | None = None) -> str:
     here = Amount.total([outcome.charge for outcome in outcomes])
     most = Amount.total([outcome.most for outcome in outcomes])
     if report.timeline is not None:  # all windows are on the page
-        here = most = report.timeline.cost
-    promised, came_to = _guaranteed(report, most, most), _guaranteed(report, here, most)
+        here = most = report.timeline.charge
+    guarantee, came_to = _guaranteed(report, most, most), _guaranteed(report, here, most)
     replaced = terms.neighbors is Neighbors.REPLACE_ONE
-    failing = promised.delta if replaced else _for_other_data(promised)
+    failing = guarantee.delta if replaced else _for_other_data(guarantee)
     sections = [_section(outcome, report, words, here) for outcome in outcomes]
     page = templates().get_template("report.html.j2")
     return page.render(
@@ -70,8 +70,8 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         version=__version__,
         job_file=job_file,
         inputs=_inputs(report),
-        total=readable(promised.decimals),
-        came_to="" if came_to == promised else readable(came_to.decimals),
+        total=readable(guarantee.decimals),
+        came_to="" if came_to == guarantee else readable(came_to.decimals),
         charged=_charge(here, here, report.accounting),
         sections=sections,
         zcdp=report.accounting is Accounting.ZCDP,
@@ -84,10 +84,10 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         asserted=_asserted(report, outcomes, words),
         spending=_spending(report, report.budget, here) if report.budget else None,
         replaced=replaced,
-        factor=factor_text(promised.epsilon),
+        factor=factor_text(guarantee.epsilon),
         # A fact about a unit's data is another one with other data: one taken away, and one added.
-        odds=odds_text(promised.epsilon if replaced else 2 * promised.epsilon),
-        delta=readable(short(promised.delta)) if promised.delta else "",
+        odds=odds_text(guarantee.epsilon if replaced else 2 * guarantee.epsilon),
+        delta=readable(short(guarantee.delta)) if guarantee.delta else "",
         failing=readable(short(failing)) if failing else "",
         chance=f"1 in {int(decimal_below(1 / failing, 3)):,}" if failing else "",
         notes=_notes((each.job.name, each.result.guarantee) for each in outcomes if each.result),

@@ -75,7 +75,7 @@ def bought(truth: Truth) -> Truth:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("items", "sizes"), [(4, range(1, 2)), (4, range(2, 3)), (4, range(3, 4)), (3, range(1, 4))])
 @pytest.mark.slow
-def test_small_universe_keeps_every_promise_exactly(seed: int, items: int, sizes: range) -> None:
+def test_small_universe_keeps_every_guarantee_exactly(seed: int, items: int, sizes: range) -> None:
     """The laws of members and tails are bracketed by enumeration of bit tapes."""
     units = random_units(seed, units=5, items=items)
     truth = truth_of(units, items, sizes)

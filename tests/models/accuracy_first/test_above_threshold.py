@@ -1,4 +1,4 @@
-"""Interactive AboveThreshold: its exact law by quadrature, its price on worst pairs, and both of its promises."""
+"""Interactive AboveThreshold: its exact law by quadrature, its charge on worst pairs, and both of its guarantees."""
 
 from __future__ import annotations
 
@@ -75,20 +75,20 @@ def redrawn_stops(test: ThresholdTest, queries: Sequence[float]) -> Array:
     return np.asarray(refused * np.concatenate([accepted, [1.0]]))
 
 
-def prices(test: ThresholdTest, count: int) -> Array:
+def charges(test: ThresholdTest, count: int) -> Array:
     return np.array([float(test.charge)] * count + [float(test.charge_of_none)])
 
 
 def excess_loss(test: ThresholdTest, law: Array, other: Array) -> float:
-    """The largest |ln ratio| − price over all outcomes that quadrature resolves."""
+    """The largest |ln ratio| − charge over all outcomes that quadrature resolves."""
     seen = np.minimum(law, other) > 1e-200
     ratio = np.abs(np.log(law[seen]) - np.log(other[seen]))
-    return float((ratio - prices(test, len(law) - 1)[seen]).max())
+    return float((ratio - charges(test, len(law) - 1)[seen]).max())
 
 
 def attained(test: ThresholdTest, queries: list[float], changed: list[float]) -> tuple[float, float]:
-    """Shares of the price of accepting the last query, and of the price of none, that a pair reaches."""
-    ratio = np.abs(np.log(stops(test, queries)) - np.log(stops(test, changed))) / prices(test, len(queries))
+    """Shares of the charge of accepting the last query, and of the charge of none, that a pair reaches."""
+    ratio = np.abs(np.log(stops(test, queries)) - np.log(stops(test, changed))) / charges(test, len(queries))
     return float(ratio[-2]), float(ratio[-1])
 
 
@@ -142,7 +142,7 @@ def pvalue(counts: Array, law: Array) -> float:
 
 @both
 @every("queries", [[4.0], [7.0, 2.0], [16.0, 8.0, 1.0]])
-def test_no_pair_costs_more_than_the_price(make: Callable[..., ThresholdTest], queries: list[float]) -> None:
+def test_no_pair_costs_more_than_the_charge(make: Callable[..., ThresholdTest], queries: list[float]) -> None:
     test = make(Fraction(20), tests=3, failure=TENTH)
     law = stops(test, queries)
     for shift in product([-1.0, 0.0, 1.0], repeat=len(queries)):
@@ -151,7 +151,7 @@ def test_no_pair_costs_more_than_the_price(make: Callable[..., ThresholdTest], q
 
 
 @both
-def test_no_random_pair_costs_more_than_the_price(make: Callable[..., ThresholdTest]) -> None:
+def test_no_random_pair_costs_more_than_the_charge(make: Callable[..., ThresholdTest]) -> None:
     generator, test = np.random.default_rng(5), make(Fraction(20), tests=5, failure=TENTH)
     for _ in range(60):
         queries = generator.uniform(-5, 25, size=5)
@@ -162,7 +162,7 @@ def test_no_random_pair_costs_more_than_the_price(make: Callable[..., ThresholdT
 @pytest.mark.parametrize(
     ("make", "accepting", "none"), [(exponential_test, 0.9999, 0.9999), (laplace_test, 0.999, 0.999)]
 )
-def test_some_pair_costs_nearly_the_price(make: Callable[..., ThresholdTest], accepting: float, none: float) -> None:
+def test_some_pair_costs_nearly_the_charge(make: Callable[..., ThresholdTest], accepting: float, none: float) -> None:
     test = make(Fraction(20), tests=5, failure=TENTH)
     high = float(test.threshold) + (1.0 if make is exponential_test else 40.0)
     queries = [high] * 4 + [float(test.threshold) - 40.0 * (make is laplace_test)]
@@ -225,7 +225,7 @@ def test_a_query_of_the_slack_stops_the_search(
     tests=st.integers(1, 10**6),
     failure=st.fractions(Fraction(1, 10**12), 1 - Fraction(1, 10**9), max_denominator=10**12),
 )
-def test_rounded_numbers_keep_both_promises(slack: Fraction, tests: int, failure: Fraction) -> None:
+def test_rounded_numbers_keep_both_guarantees(slack: Fraction, tests: int, failure: Fraction) -> None:
     """In 60 digits: T·Pr[ν > W + ρ] ≤ γ and Pr[ρ > slack − W] ≤ γ."""
     test = exponential_test(slack, tests=tests, failure=failure)
     with localcontext(prec=60):
@@ -255,7 +255,7 @@ def test_any_failure_probability_can_be_asked_for(failure: Fraction) -> None:
 
 @every(("tests", "failure"), [(1, TENTH), (10, TENTH), (1000, TENTH), (1000, Fraction(1, 10**6))])
 def test_no_other_split_is_much_cheaper(tests: int, failure: Fraction) -> None:
-    """For every ratio r = ε_b/ε_a the least price in closed form; the best of a grid saves less than 2 %."""
+    """For every ratio r = ε_b/ε_a the least charge in closed form; the best of a grid saves less than 2 %."""
     found = float(exponential_test(Fraction(1), tests=tests, failure=failure).charge)
     miss = -math.log(failure)
     ratios = np.geomspace(0.01, 100, 4001)

@@ -174,7 +174,7 @@ def test_classes_that_are_none() -> None:
             load_estimator(json.dumps(entry))
 
 
-def test_the_price_is_part_of_the_file() -> None:
+def test_the_charge_is_part_of_the_file() -> None:
     """A model that reached its target has weights."""
     document = json.loads(fitted(AccuracyFirstRidge, "unreached").to_json())
     with pytest.raises(BadData):

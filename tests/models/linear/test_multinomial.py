@@ -96,7 +96,7 @@ def test_the_solver_finds_the_minimiser(size: int, columns: int, classes: int, r
 
 
 @every("ridge", [0.01, 0.3])
-def test_both_methods_keep_the_promise(ridge: float) -> None:
+def test_both_methods_keep_the_guarantee(ridge: float) -> None:
     """The certificate accepts what Newton's method found, and the public number of steps of descent ends close by."""
     data, loss = examples_of(400, 3, 4), MultinomialLoss(4)
     tilt = np.random.default_rng(3).normal(size=data.dimension) * 0.02
@@ -206,9 +206,9 @@ def test_one_of_several_regularisers_is_chosen() -> None:
 ])  # fmt: skip
 def test_the_guarantee_is_one_budget_for_all_classes(noise: str, method: str, delta: Any, rho: Any) -> None:
     model = dpmine.PrivateLogisticRegression(classes=list(range(7)), noise=noise, method=method)
-    promised = model.promise(features=["a", "b"])
+    guaranteed = model.guarantee(features=["a", "b"])
     found = model.fit(*three_clouds(200)).guarantee_
-    for guarantee in (promised, found):
+    for guarantee in (guaranteed, found):
         assert [guarantee.epsilon, guarantee.delta, guarantee.rho] == [1, delta, rho]
     assert any("a label that is none of them, or missing, counts as the first" in note for note in found.notes)
 
@@ -217,7 +217,7 @@ def test_the_noise_is_chosen_by_the_number_of_all_weights() -> None:
     """Three columns, the intercept one of them: 6 weights for three classes, 57 for twenty."""
     for classes, delta in [(3, 0), (20, Fraction(1, 10**6))]:
         model = dpmine.PrivateLogisticRegression(classes=list(range(classes)))
-        assert model.promise(features=["a", "b"]).delta == delta
+        assert model.guarantee(features=["a", "b"]).delta == delta
         assert model.fit(*three_clouds(200)).guarantee_.delta == delta
 
 

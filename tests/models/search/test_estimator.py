@@ -62,13 +62,13 @@ class Recorded(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, epsilon: Any = 1, delta: Any = 0, share: float = 0.5, told: Any = ()) -> None:
         self.epsilon, self.delta, self.share, self.told = epsilon, delta, share, told
 
-    def promise(self, units: Any = None, features: Any = None) -> Guarantee:
+    def guarantee(self, units: Any = None, features: Any = None) -> Guarantee:
         return Guarantee(Fraction(self.epsilon), Fraction(self.delta), Neighbors.REPLACE_ONE, "row")
 
     def fit(self, X: Any, y: Any) -> Recorded:
         warnings.warn("something of the data", stacklevel=1)
         type(self).fits.append((self.epsilon, self.delta, self.share, len(X)))
-        self.classes_, self.guarantee_ = np.array([False, True]), self.promise()
+        self.classes_, self.guarantee_ = np.array([False, True]), self.guarantee()
         return self
 
     def predict(self, X: Any) -> Any:
@@ -391,7 +391,7 @@ def test_a_regressor_needs_terms_of_its_own() -> None:
 def test_what_is_no_search(given: dict[str, Any]) -> None:
     search = PrivateSearchCV(**{"estimator": MODEL, "param_grid": {}, **given})
     with pytest.raises(BadParameter):
-        search.promise()
+        search.guarantee()
     with pytest.raises(BadParameter):
         search.fit(X, Y)
 

@@ -157,8 +157,8 @@ def plan_cover(records: int, family: Family, target: Target, setting: Setting) -
     κ̂ is the largest with A ln(4|G_κ̂|/δ) ≤ m, up to one part in a million, and up to the finest cover that can be made.
     Raises BadData when even κ̂ = 1 takes more records, BadParameter where its cover cannot be made.
     """
-    if refusal := too_fine(family, target, setting):
-        raise BadParameter(refusal)
+    if rejection := too_fine(family, target, setting):
+        raise BadParameter(rejection)
     limit = target.radius(1, setting) / family.finest
     smoothness = largest_smoothness(target, records, family.cover_size, setting, limit)
     radius = target.radius(smoothness, setting)

@@ -32,7 +32,7 @@ class LearningSettings(NamedTuple):
     target: Target
     learner: Learner
 
-    def promise(self) -> Guarantee:
+    def guarantee(self) -> Guarantee:
         """What learning will guarantee, before its notes."""
         unit = LABEL_UNIT if self.learner is Learner.LABEL_PRIVATE else ROW
         return Guarantee(self.target.epsilon, Fraction(0), Neighbors.REPLACE_ONE, unit)
@@ -67,14 +67,14 @@ class PrivateLearner(HypothesisClassifier):
 
     Attributes:
         hypothesis_, classes_, guarantee_: as in `HypothesisSelector`. Label privacy is called so there.
-        promise_: the bound on the error of the hypothesis and its conditions, in numbers and words
+        error_bound_: the bound on the error of the hypothesis and its conditions, in numbers and words
             (`dpmine.models.pac.theory.learners.ErrorBound`).
 
     Example:
         >>> import numpy as np
         >>> x = np.linspace(0, 1, 20_000).reshape(-1, 1)
         >>> learner = PrivateLearner("thresholds", lower=0, upper=1, accuracy=0.1).fit(x, x[:, 0] >= 0.371)
-        >>> print(learner.promise_.accuracy, learner.guarantee_)
+        >>> print(learner.error_bound_.accuracy, learner.guarantee_)
         1/10 ε = 1, δ = 0 per row, neighbours replace-one
 
     See Also:
@@ -111,9 +111,9 @@ class PrivateLearner(HypothesisClassifier):
         family = self._family(names)
         if features is not None:
             require_columns(family, len(features))
-        refusal = None if learner is Learner.LABEL_PRIVATE else too_fine(family, target, learner.setting)
-        if refusal:
-            raise BadParameter(refusal)
+        rejection = None if learner is Learner.LABEL_PRIVATE else too_fine(family, target, learner.setting)
+        if rejection:
+            raise BadParameter(rejection)
         return LearningSettings(target, learner)
 
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
@@ -130,7 +130,7 @@ class PrivateLearner(HypothesisClassifier):
         records = self._records(X, y, bounding, bits=bits)
         family, target = self._family(self.names_), settings.target
         found = learn(records, family, target, settings.learner, best_error=self.best_error, bits=bits)
-        self.hypothesis_, self.promise_ = found.hypothesis, found.error_bound
+        self.hypothesis_, self.error_bound_ = found.hypothesis, found.error_bound
         self.guarantee_ = found.guarantee.noting(*self._data_notes())
 
     def _checked_learner(self) -> Learner:

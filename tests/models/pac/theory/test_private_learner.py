@@ -34,7 +34,7 @@ def test_it_learns(hypotheses: str, learner: str) -> None:
     assert model.guarantee_.delta == 0
     assert ("LABEL PRIVACY ONLY" in " ".join(model.guarantee_.notes)) == (learner == "label_private")
     assert model.guarantee_.unit == ("label of a row" if learner == "label_private" else "row")
-    assert str(model.promise_)
+    assert str(model.error_bound_)
 
 
 @pytest.mark.slow
@@ -87,6 +87,6 @@ def test_bad_parameters(parameters: dict[str, Any], hint: str) -> None:
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_accepts_it() -> None:
-    """Label-private: the others refuse the few rows of most checks, because nothing could be promised."""
+    """Label-private: the others refuse the few rows of most checks, because nothing could be guaranteed."""
     learner = PrivateLearner("stumps", learner="label_private", lower=-10, upper=10)
     check_estimator(learner, expected_failed_checks=EXPECTED_FAILED_CHECKS)
