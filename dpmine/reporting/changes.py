@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from dpmine.itemsets.release.noise import SupportNoise
+    from dpmine.reporting.document import Document, Label
 
 EACH = Fraction(39, 40)
 """How probable it is, at least, that all noises of one window are within its width: of both, (39/40)² > 0.95."""
@@ -30,7 +29,7 @@ class Change:
         interval: holds the change of the true support, for all itemsets together with probability 0.95 at least.
     """
 
-    items: tuple[Any, ...]
+    items: tuple[Label, ...]
     before: int
     now: int
     interval: tuple[int, int]
@@ -42,46 +41,47 @@ class Change:
         return "more" if low > 0 else "fewer" if high < 0 else "not clear"
 
 
-def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Change, ...]:
+def changes(before: Document, now: Document) -> tuple[Change, ...]:
     """The itemsets listed in the later of two results whose supports both released, in its order.
 
-    The results are documents as stored. Raises LookupError, TypeError or ValueError for one that was changed by hand.
+    Raises Altered for a result that was changed by hand.
     """
     widths = _width(before), _width(now)
     if None in widths:
         return ()
     width = sum(each for each in widths if each is not None)
     earlier = supports(before)
-    found = []
-    for row in now["itemsets"]:
-        items = tuple(row["items"])
+    compared = []
+    for row in now.parts("itemsets"):
+        items = row.labels("items")
         if items in earlier:
-            difference = int(row["noisy_support"]) - earlier[items]
-            interval = difference - width, difference + width
-            found.append(Change(items, earlier[items], int(row["noisy_support"]), interval))
-    return tuple(found)
+            support = row.whole("noisy_support")
+            difference = support - earlier[items]
+            compared.append(Change(items, earlier[items], support, (difference - width, difference + width)))
+    return tuple(compared)
 
 
-def supports(document: Mapping[str, Any]) -> dict[tuple[Any, ...], int]:
+def supports(document: Document) -> dict[tuple[Label, ...], int]:
     """The noisy supports of a result by itemset, those of subsets too."""
-    rows = [*document["itemsets"], *document.get("subsets", [])]
-    return {tuple(row["items"]): int(row["noisy_support"]) for row in rows if row["noisy_support"] is not None}
+    rows = document.parts("itemsets") + document.parts("subsets", [])
+    return {row.labels("items"): row.whole("noisy_support") for row in rows if row.has("noisy_support")}
 
 
-def _width(document: Mapping[str, Any]) -> int | None:
+def _width(document: Document) -> int | None:
     """How far all noises of a result go at most, with probability 39/40; None for a result without supports."""
-    noise = _noise((document.get("budget") or {}).get("supports"))
+    noise = _noise(document)
     count = len(supports(document))
     if noise is None or not count:
         return None
     # Those left out had noise, too. Of subsets these are at least as many as were released: the width only grows.
-    each = 2 ** int(document["sizes"][1]) - 1 if "subsets" in document else 1
-    return noise.simultaneous_half_width(count + each * int(document.get("left_out", 0)), EACH)
+    each = 2 ** document.pair("sizes")[1] - 1 if document.has("subsets") else 1
+    return noise.simultaneous_half_width(count + each * document.whole("left_out", 0), EACH)
 
 
-def _noise(written: Mapping[str, Any] | None) -> SupportNoise | None:
-    if written is None:
+def _noise(document: Document) -> SupportNoise | None:
+    if not (document.has("budget") and document.part("budget").has("supports")):
         return None
-    if written["noise"] == "gaussian":
-        return DiscreteGaussian(Fraction(written["rho_exact"]))
-    return DiscreteLaplace(Fraction(written["epsilon_exact"]))
+    noise = document.part("budget").part("supports")
+    if noise.text("noise") == "gaussian":
+        return DiscreteGaussian(noise.fraction("rho_exact"))
+    return DiscreteLaplace(noise.fraction("epsilon_exact"))

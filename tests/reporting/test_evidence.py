@@ -229,6 +229,13 @@ def test_other_code_is_said(copy: Path) -> None:
     assert str(found).endswith("code: another than here, so its hashes were not recomputed.")
 
 
+def test_a_manifest_without_hashes_of_the_code_is_of_other_code(copy: Path) -> None:
+    manifest = read(copy, "evidence.json")
+    del manifest["seal"], manifest["kernels"]
+    (copy / "evidence.json").write_bytes(evidence_folder._sealed(manifest))
+    assert not verify_evidence(copy).same_code
+
+
 def test_versions_and_hashes_of_the_code(sound: Path) -> None:
     manifest = read(sound / "evidence", "evidence.json")
     assert manifest["dpmine"] == dpmine.__version__
