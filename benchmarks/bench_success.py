@@ -31,7 +31,7 @@ from dpmine.selection.universes.protocol import MANY_DUMMIES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dpmine.itemsets.transactions.baskets import Baskets
+    from dpmine.itemsets.transactions.interface import Baskets
     from dpmine.selection.mechanisms.mechanism import Mechanism
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         SpeedWarning,
         UnreadableFile,
     )
-    from dpmine.io.paths import Input
+    from dpmine.io.input import Input
     from dpmine.itemsets.exact_supports import itemset_supports
     from dpmine.itemsets.top import top_itemset, top_itemsets
     from dpmine.ledger.dry_ledger import dry_run
@@ -100,7 +100,7 @@ _HOMES = {
     "auditing.call": "audit",
     "errors": "AccuracyWarning AlreadyCharged BadData BadLedger BadParameter BudgetExceeded DpmineError LayoutWarning "
     "NotPrivate SpeedWarning UnreadableFile",
-    "io.paths": "Input",
+    "io.input": "Input",
     "itemsets.discover": "discover_items",
     "itemsets.exact_supports": "itemset_supports",
     "itemsets.top": "top_itemset top_itemsets",

@@ -17,7 +17,7 @@ from dpmine.errors import BadData, BadParameter
 from dpmine.io.arrow import integer_array
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.exact_supports import ListRoom, frozensets
-from dpmine.itemsets.transactions.baskets import Itemsets, starts_of
+from dpmine.itemsets.transactions.interface import Itemsets, starts_of
 from dpmine.itemsets.transactions.memory import MemoryBudget
 from dpmine.parameters import least_count
 

@@ -116,12 +116,16 @@ def truth(name: str, value: object) -> bool:
 
 
 def named(kind: type[Name], name: str, value: object) -> Name:
-    """The member of `kind` that `value` names, with dashes or underscores; else BadParameter, which lists the names."""
-    try:
-        return kind(str(value).replace("-", "_"))
-    except ValueError:
-        names = " or ".join(f"'{member}'" for member in kind)
-        raise BadParameter(f"{name} must be {names}.{resembling(str(value), kind)}") from None
+    """The member of `kind` that `value` names; raises as `one_of`."""
+    return kind(one_of(name, value, list(kind)))
+
+
+def one_of(name: str, value: object, names: Sequence[str]) -> str:
+    """The one of `names` that `value` is, with dashes or underscores; else BadParameter, which lists them."""
+    if (chosen := str(value).replace("-", "_")) in names:
+        return chosen
+    listing = " or ".join(f"'{each}'" for each in names)
+    raise BadParameter(f"{name} must be {listing}.{resembling(str(value), names)}")
 
 
 def resembling(name: str, known: Iterable[str]) -> str:

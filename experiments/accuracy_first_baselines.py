@@ -18,16 +18,16 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.exact.noise import LaplaceNoise, draw
 from dpmine.exact.reals import Constant, above, decimal_above, less_than, logarithm
-from dpmine.models.accuracy_first.least_loss import (
+from dpmine.models.accuracy_first.noise_reduction import noise_reduction, require_increasing
+from dpmine.models.accuracy_first.objectives import LogisticBounds, RidgeBounds
+from dpmine.models.accuracy_first.settings import AccuracySettings, SearchTerms
+from dpmine.models.accuracy_first.threshold_search import (
     DIGITS,
     Method,
     SearchOutcome,
     ThresholdTest,
     falling_noise,
 )
-from dpmine.models.accuracy_first.noise_reduction import noise_reduction, require_increasing
-from dpmine.models.accuracy_first.objectives import LogisticBounds, RidgeBounds
-from dpmine.models.accuracy_first.settings import AccuracySettings, SearchTerms
 from dpmine.models.linear.sensitivities import up
 from dpmine.parameters import positive, probability
 
@@ -156,7 +156,7 @@ def doubling(objective: Objective, method: Method, search: Doubling, *, bits: Bi
     Costs `search.cost(t)` where t hypotheses were tried: a sum, as each has noise of its own.
     Law: hypothesis j is accepted with probability F(α/2 − its excess), F of Lap(Δ/ε_test), if none was before. With
     probability at least 1 − γ, none whose excess is above α is accepted.
-    Raises BadParameter for Brownian noise, whose δ would be charged at every level.
+    Raises BadParameter for Brownian noise, whose δ would be paid at every level.
     Source: Ligett et al. 2017, section 4, the baseline "DoublingMethod"; every test is charged for here.
     """
     require_pure(method)

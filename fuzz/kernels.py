@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.transactions.baskets import Baskets
+from dpmine.itemsets.transactions.interface import Baskets
 from dpmine.kernels import TO_WRITE, declared, kernel
 from fuzz.choices import Choices
 from fuzz.oracle import Refused, ask, require

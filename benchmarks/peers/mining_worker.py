@@ -123,7 +123,7 @@ def efficient_apriori(data: Transactions) -> Mine:
 
 
 def baskets(data: Transactions):  # noqa: ANN201 (dpmine is missing from the peers' environment)
-    from dpmine.itemsets.transactions.baskets import Baskets
+    from dpmine.itemsets.transactions.interface import Baskets
 
     items, starts, units, labels = data
     items = items[np.lexsort((items, np.repeat(np.arange(len(starts) - 1), np.diff(starts))))]

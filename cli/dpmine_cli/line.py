@@ -23,7 +23,7 @@ from dpmine_cli.output import Destination, Format
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dpmine.io.paths import Input
+    from dpmine.io.input import Input
     from dpmine.options.tables import Option
     from dpmine.privacy import Guarantee
 
@@ -77,7 +77,7 @@ class CommandLine:
     def input_of(self, files: Any) -> Input:
         """Files as the options of sources describe them. Raises BadParameter."""
         said = {name: self.options[name] for name in OF_SOURCE if self.options[name] is not None}
-        from dpmine.io.paths import Input
+        from dpmine.io.input import Input
 
         return Input(files, **said)
 

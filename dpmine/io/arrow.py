@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+VERIFIED = {"page_checksum_verification": True}
+"""How Parquet files are read: a page whose checksum is wrong is an error, where the file has checksums."""
 MIXED = pa.dictionary(pa.int64(), pa.large_binary())
 """Items or keys that were Python values: see `python_values`. Files' own bytes are never accepted: see `foreign`."""
 _LISTS = (

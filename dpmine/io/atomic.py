@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 Guard: TypeAlias = "Callable[[Path], AbstractContextManager[object]]"
 
 
-SUFFIXES = (".parquet", ".parq", ".pq")
-"""Of the files that are read behind a folder."""
 _PROBE = bytes(2**20)  # as long as most results
 
 

@@ -154,7 +154,7 @@ class Source(Protocol):
         """The items that these columns stand for in a one-hot layout: by default their names."""
         return text_array(names)
 
-    look: str | None = None
+    header_hint: str | None = None
     """Where the user finds the names of the columns, if messages must not quote them."""
 
     @property
@@ -171,11 +171,11 @@ class Source(Protocol):
         """UnreadableFile where reading these columns takes more than `limit` bytes at once, as far as that is known."""
         return
 
-    def numbers(self, names: Sequence[str]) -> Source:  # noqa: ARG002 - columns have types
+    def as_numbers(self, names: Sequence[str]) -> Source:  # noqa: ARG002 - columns have types
         """The source with these columns as numbers, where they are text."""
         return self
 
-    def flags(self, names: Sequence[str]) -> Source:  # noqa: ARG002 - columns have types
+    def as_flags(self, names: Sequence[str]) -> Source:  # noqa: ARG002 - columns have types
         """The source with these columns as 0 and 1, where they are text."""
         return self
 
@@ -207,7 +207,7 @@ class ArrowSource(Source):
         rows: how many rows there will be, where that is known.
         repeatable: whether the batches can be had again.
         known: notices on the columns: see `Source.cautions`.
-        look: see `Source.look`.
+        header_hint: see `Source.header_hint`.
     """
 
     schema: pa.Schema
@@ -215,7 +215,7 @@ class ArrowSource(Source):
     rows: int | None = None
     repeatable: bool = False
     known: tuple[str, ...] = ()
-    look: str | None = None
+    header_hint: str | None = None
 
     @cached_property
     def names(self) -> tuple[str, ...]:

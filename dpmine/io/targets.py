@@ -7,18 +7,18 @@ import os
 import re
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter, UnreadableFile
-from dpmine.io.atomic import SUFFIXES, no_guard, require_writable
+from dpmine.io.atomic import no_guard, require_writable
+from dpmine.options.names import PARQUET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from os import PathLike
 
     from dpmine.io.atomic import Guard
+    from dpmine.io.files import PathName
 
-PathName: TypeAlias = "str | PathLike[str]"
 _BESIDE = ("-wal", "-shm", "-journal")  # files of a database
 
 
@@ -102,7 +102,7 @@ def _would_hold(name: str, new: str) -> bool:
     if "://" in name:
         return False
     if os.path.isdir(name):  # noqa: PTH112 - a text may be no path
-        return new.lower().endswith(SUFFIXES) and Path(new).is_relative_to(os.path.realpath(name))
+        return new.lower().endswith(PARQUET.endings) and Path(new).is_relative_to(os.path.realpath(name))
     return glob.has_magic(name) and not os.path.lexists(name) and Path(new).match(os.path.realpath(name))
 
 

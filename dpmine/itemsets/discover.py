@@ -13,7 +13,7 @@ from dpmine.exact.reals import decimal_below
 from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.ingest.catalogue import REMARK
 from dpmine.itemsets.release.results import printable
-from dpmine.itemsets.transactions.baskets import Engine
+from dpmine.itemsets.transactions.interface import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.discovery import DIGITS, DISCOVER, ITEMS_PER_UNIT, Discovery, items_per_unit
 from dpmine.ledger.charging import Account

@@ -18,7 +18,7 @@ from dpmine.io.arrow import integer_array, is_integer
 from dpmine.io.python_values import as_texts, items_of
 from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.request.catalogue import Sizes, parse_sizes
-from dpmine.itemsets.transactions.baskets import Engine, starts_of
+from dpmine.itemsets.transactions.interface import Engine, starts_of
 from dpmine.itemsets.transactions.memory import (
     MemoryBudget,
     TooManyItemsets,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
-    from dpmine.itemsets.transactions.baskets import Itemsets, SupportSource, Transactions
+    from dpmine.itemsets.transactions.interface import Itemsets, SupportSource, Transactions
 
 
 _BLOCK = 1 << 24  # bytes of the itemsets that are written at a time

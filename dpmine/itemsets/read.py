@@ -6,15 +6,16 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import AccuracyWarning, BadParameter, LayoutWarning, warn
+from dpmine.io.input import Input, paths_of
 from dpmine.io.open import is_spark_frame, open_source
-from dpmine.io.paths import Form, Input, paths_of
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.ingest.layouts import Layout, Origin, plan_layout
+from dpmine.itemsets.ingest.lines import DoesNotFit, declared, read_whole, restricted
 from dpmine.itemsets.ingest.one_hot import as_lists
-from dpmine.itemsets.ingest.read import DoesNotFit, declared, read_whole, restricted
-from dpmine.itemsets.transactions.baskets import Engine, Read
+from dpmine.itemsets.transactions.interface import Engine, LoadedTransactions
 from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, require_catalogue_room
 from dpmine.ledger.dry_run import DryRun
+from dpmine.options.names import PARQUET
 from dpmine.parameters import named
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from dpmine.io.source import Columns, Progress, Source
     from dpmine.itemsets.ingest.layouts import LayoutPlan
-    from dpmine.itemsets.transactions.baskets import Transactions
+    from dpmine.itemsets.transactions.interface import Transactions
 
 
 def engine_of(engine: str | Engine, data: Any) -> Engine:
@@ -42,7 +43,7 @@ def engine_of(engine: str | Engine, data: Any) -> Engine:
 
 def _are_parquet(data: Any) -> bool:
     inputs = [data] if isinstance(data, Input) else map(Input, paths_of(data) or ())
-    return {each.form for each in inputs} == {Form.PARQUET}
+    return {each.form for each in inputs} == {PARQUET}
 
 
 def read_transactions(
@@ -55,7 +56,7 @@ def read_transactions(
     planned: Callable[[LayoutPlan], None] | None = None,
     engine: str | Engine = Engine.LOCAL,
     exact: bool = False,
-) -> Read:
+) -> LoadedTransactions:
     """The transactions in `data`, within a limit of memory: what the process takes on top of what it held before.
 
     Args:
@@ -76,7 +77,7 @@ def read_transactions(
     `memory` that is too small for the items, or for the data of one unit.
     """
     if engine_of(engine, data) is Engine.SPARK:
-        from dpmine.itemsets.spark.read import read_spark
+        from dpmine.itemsets.spark.loading import read_spark
 
         heap = memory.whole if isinstance(memory, MemoryBudget) else parse_memory(memory)
         return read_spark(data, columns, memory=heap, catalogue=catalogue, planned=planned, progress=progress)
@@ -92,7 +93,7 @@ def read_transactions(
         planned(plan)
     if plan.layout is Layout.ONE_HOT:
         source, plan = as_lists(source.strict() if exact else source, restricted(plan, source, known))
-    return Read(_read(source, plan, known, budget, progress or _ignore), kind, bool(plan.basket_columns))
+    return LoadedTransactions(_read(source, plan, known, budget, progress or _ignore), kind, bool(plan.basket_columns))
 
 
 def _read(
@@ -104,7 +105,7 @@ def _read(
         return BasketsInMemory(**vars(found))
     except DoesNotFit as large:
         batches = None if source.repeatable else large.batches  # or what was read already would be kept
-    from dpmine.itemsets.outofcore.read import Stream
+    from dpmine.itemsets.outofcore.partitions import Stream
 
     return Stream(source, plan, catalogue, budget, progress).transactions(batches)
 
@@ -112,7 +113,7 @@ def _read(
 def _require_disk(source: Source, plan: LayoutPlan, budget: MemoryBudget) -> None:
     """UnreadableFile, before anything is charged, where data that may need temporary files would find no room."""
     if (source.rows or 0) * plan.line_bytes > budget.whole or os.environ.get("TMPDIR"):
-        from dpmine.itemsets.outofcore.read import require_disk
+        from dpmine.itemsets.outofcore.partitions import require_disk
 
         require_disk()
 

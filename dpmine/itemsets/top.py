@@ -9,9 +9,9 @@ from dpmine.exact.bits import SystemBits
 from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.release.results import TopItemsets, type_name
 from dpmine.itemsets.release.supports import Consistency, release, with_subsets
-from dpmine.itemsets.request.advice import advice, doubt, long_search, small_supports
+from dpmine.itemsets.request.advice import advice, counts_of_unions, doubt, long_search, small_supports
 from dpmine.itemsets.request.query import Request
-from dpmine.itemsets.transactions.baskets import Engine
+from dpmine.itemsets.transactions.interface import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.ledger.charging import Account
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.release.supports import SupportRelease
     from dpmine.itemsets.request.catalogue import Sizes
-    from dpmine.itemsets.transactions.baskets import Read, SupportSource, Transactions
+    from dpmine.itemsets.transactions.interface import LoadedTransactions, SupportSource, Transactions
     from dpmine.itemsets.ways.universe import Itemset
     from dpmine.ledger.ledger import Ledger
     from dpmine.parameters import Number
@@ -48,6 +48,7 @@ def top_itemset(
     catalogue: Any = None,
     release_support: Number | str | None = None,
     rules: bool = False,
+    lift_of: str | None = None,
     min_support: Number | None = None,
     units: int | None = None,
     kbar: int | None = None,
@@ -98,6 +99,9 @@ def top_itemset(
         rules: whether the supports of all subsets of what is chosen are released, too: `TopItemsets.rules` then makes
             association rules of them, without a further charge. They have lift where a unit has one basket: without
             `basket`, all that a unit has is one.
+        lift_of: "units" gives rules lift, leverage and conviction where a unit has several baskets, too: over all items
+            that a unit has in any of them. It needs `rules` and `units`. The counts of units that this takes are
+            released in the same budget, so all supports are noisier. Where a unit has one basket, it changes nothing.
         min_support: the least noisy support that is listed: a count of units, or a share of `units` (0.02, "2%"). 0
             lists all that was chosen. None: of released supports those whose interval does not reach 0.
         units: a public number of units, only to turn supports into shares, and a share in `min_support` into a count.
@@ -153,6 +157,7 @@ def top_itemsets(
     catalogue: Any = None,
     release_support: Number | str | None = None,
     rules: bool = False,
+    lift_of: str | None = None,
     min_support: Number | None = None,
     units: int | None = None,
     kbar: int | None = None,
@@ -200,6 +205,7 @@ def top_itemsets(
         max_items_per_unit=max_items_per_unit,
         release_support=release_support,
         rules=truth("rules", rules),
+        lift_of=lift_of,
         units=units,
         not_private=not_private,
         min_support=min_support,
@@ -236,14 +242,16 @@ def _planned(request: Request, account: Account, notice: Callable[[str], None] |
             if account.ledger is not None:
                 account.charge(request.guarantee.for_unit(plan.unit_name), job=f"top-itemset {request.top_k.name}")
 
-        if notice is not None and (effort := long_search(request)):
-            notice(effort)
+        several = bool(plan.basket_columns)
+        if notice is not None:
+            for text in filter(None, [long_search(request), counts_of_unions(request, several_baskets=several)]):
+                notice(text)
         announced(plan, notice, charge, doubt=doubt(request), reason=request.reason)
 
     return planned
 
 
-def _answer(request: Request, read: Read, *, charged: bool) -> TopItemsets:
+def _answer(request: Request, read: LoadedTransactions, *, charged: bool) -> TopItemsets:
     cut = request.max_items_per_unit
     baskets = read.transactions if cut is None else read.transactions.truncated(cut)
     miner = baskets.miner()
@@ -252,7 +260,7 @@ def _answer(request: Request, read: Read, *, charged: bool) -> TopItemsets:
     if cut is not None:
         guarantee = guarantee.noting(f"every unit was cut to {cut} items before counting")
     named = {frozenset(_items(baskets, codes)): codes for codes in chosen}
-    supports = _released(request, named, baskets, miner)
+    supports = _released(request, named, baskets, miner, unions=request.unions and read.several_baskets)
     return _listed(request, guarantee, tuple(named), supports, read, charged=charged)
 
 
@@ -261,7 +269,7 @@ def _listed(
     guarantee: Guarantee,
     itemsets: tuple[frozenset[Any], ...],
     supports: SupportRelease | None,
-    read: Read,
+    read: LoadedTransactions,
     *,
     charged: bool,
 ) -> TopItemsets:
@@ -306,7 +314,12 @@ def _items(baskets: Transactions, codes: Sequence[int]) -> list[Any]:
 
 
 def _released(
-    request: Request, chosen: dict[frozenset[Any], Itemset], baskets: Transactions, miner: SupportSource
+    request: Request,
+    chosen: dict[frozenset[Any], Itemset],
+    baskets: Transactions,
+    miner: SupportSource,
+    *,
+    unions: bool,
 ) -> SupportRelease | None:
     """Noisy supports of the chosen itemsets (for rules: of all their subsets, too), where any are wanted."""
     noise = request.split.supports
@@ -315,6 +328,22 @@ def _released(
     all_codes = sorted({code for itemset in chosen.values() for code in itemset})
     codes = dict(zip(_items(baskets, all_codes), all_codes, strict=True))
     itemsets = with_subsets(tuple(chosen)) if request.subsets else tuple(chosen)
-    supports = [miner.support(sorted(codes[label] for label in itemset)) for itemset in itemsets]
+    coded = [sorted(codes[label] for label in itemset) for itemset in itemsets]
     consistency = Consistency.MONOTONE if request.subsets else Consistency.AS_DRAWN
-    return release(itemsets, supports, noise=noise, consistency=consistency, bits=SystemBits())
+    return release(
+        itemsets,
+        list(map(miner.support, coded)),
+        unions=_of_unions(baskets, coded, all_codes) if unions else None,
+        noise=noise,
+        consistency=consistency,
+        bits=SystemBits(),
+    )
+
+
+def _of_unions(baskets: Transactions, itemsets: Sequence[Sequence[int]], items: Sequence[int]) -> list[int]:
+    """How many units have all items of each itemset of two and more, in whatever baskets; of no others than `items`."""
+    if not items:
+        return []
+    miner = baskets.projected(items).unions().miner()
+    place = {code: number for number, code in enumerate(items)}
+    return [miner.support([place[code] for code in itemset]) for itemset in itemsets if len(itemset) > 1]

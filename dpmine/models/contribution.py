@@ -1,8 +1,9 @@
 """Contribution bounding: the privacy unit of an estimator, and how many rows of one unit it uses.
 
 Estimators are proved private for one record under replace_one. Here records become privacy units. Every unit keeps at
-most M of its rows. A guarantee for one record at ε/M is then one at ε for the M places of a unit. `private_estimator`
-and `supervised` call this between parameters and data. Proof: docs/proofs/models/contribution_bounding.md.
+most M of its rows. A guarantee for one record at ε/M is then one at ε for the M places of a unit.
+`dpmine.models.private_estimator` calls this between the parameters of a fit and its data.
+Proof: docs/proofs/models/contribution_bounding.md.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from dpmine.errors import BadData, BadParameter, LayoutWarning, warn
 from dpmine.io.arrow import integers, is_boolean, is_integer, is_text, plain, type_name
-from dpmine.io.frame import PandasSource
 from dpmine.io.open import open_source
 from dpmine.io.source import Columns, quoted
+from dpmine.io.sources.frame import PandasSource
 from dpmine.itemsets.ingest.column_names import names_people
 from dpmine.itemsets.ingest.encode import coded
 from dpmine.itemsets.ingest.layouts import check_key
@@ -76,7 +76,7 @@ def read_columns(
     is no table.
     """
     wanted = _distinct(numbers, labels, keys)
-    source = _opened(data, wanted, keys, asserted).numbers(numbers)
+    source = _opened(data, wanted, keys, asserted).as_numbers(numbers)
     _caution(source, keys, asserted)
     for caution in source.cautions(wanted):
         warn(f"{caution}.", LayoutWarning)
@@ -101,7 +101,7 @@ def require_columns(
     asserted: str | None = None,
 ) -> frozenset[str]:
     """The columns of numbers whose type has whole numbers only; no value is read. Raises as `read_columns`."""
-    source = _opened(data, _distinct(numbers, labels, keys), keys, asserted).numbers(numbers)
+    source = _opened(data, _distinct(numbers, labels, keys), keys, asserted).as_numbers(numbers)
     _require_types(source, numbers, labels, keys)
     return frozenset(name for name in numbers if _is_whole(source.type_of(name)))
 
@@ -110,7 +110,7 @@ def _caution(source: Source, keys: Sequence[str], asserted: str | None) -> None:
     """A warning where people may have several rows, and nothing says how they are protected."""
     people = [name for name in source.names if names_people(name)]
     if people and not keys and asserted is None:
-        public = source.look is None  # names are data where a header is missing
+        public = source.header_hint is None  # names are data where a header is missing
         name, typed = (repr(people[0]), shlex.quote(people[0])) if public else ("a column", "COL")
         warn(
             f"each row is protected by itself, and {name} is named like people, who may have several rows: "
@@ -146,12 +146,12 @@ def _opened(data: Any, wanted: Sequence[str], keys: Sequence[str] = (), asserted
     source = open_source(data, Columns(unit=tuple(keys), item=others[0] if others else None))
     missing = [name for name in wanted if name not in source.names]
     if missing:
-        from dpmine.io.periods import CHECK_NAMES, like_column
+        from dpmine.io.sources.periods import CHECK_NAMES, like_column
 
         known = quoted(source.names[:_MOST_NAMED]) + (", …" if len(source.names) > _MOST_NAMED else "")
         there_is = "There is no column" if len(missing) == 1 else "There are no columns"
-        where = f". The columns are: {known}" if source.look is None else f" {source.look}"
-        like = like_column(missing[0], source.names) if source.look is None else CHECK_NAMES
+        where = f". The columns are: {known}" if source.header_hint is None else f" {source.header_hint}"
+        like = like_column(missing[0], source.names) if source.header_hint is None else CHECK_NAMES
         raise BadData(f"{there_is} {quoted(missing)}{where}.{like}")
     if repeated := [name for name in wanted if source.names.count(name) > 1]:
         raise BadData(f"The data hold several columns called {quoted(repeated)}: rename them.")

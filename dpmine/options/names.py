@@ -1,4 +1,4 @@
-"""The mechanisms and the ways to choose a list that users may name: where each is, and what the names are good for.
+"""The mechanisms, the ways to choose a list and the forms of files that users may name, and where each is.
 
 A line here registers one. The command line, job files, messages, the audit and the tests take their lists from it.
 """
@@ -14,25 +14,51 @@ AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class Registered:
     """Something that users name.
 
     Attributes:
         name: in lower case, with underscores; users may write dashes.
-        home: its module and class, "package.module:Class", loaded when it is needed.
-        not_for_scores: why it cannot choose among scores that are no counts, such as validation scores; "" if it can.
-        other_names: what the field calls it, for messages.
+        home: its module and class or function, "package.module:Class", loaded when it is needed.
     """
 
     name: str
     home: str
+
+    def load(self) -> Any:
+        """The class or function."""
+        module, _, name = self.home.partition(":")
+        return getattr(import_module(module), name)
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Registered):
+    """Something that chooses.
+
+    Attributes:
+        not_for_scores: why it cannot choose among scores that are no counts, such as validation scores; "" if it can.
+        other_names: what the field calls it, for messages.
+    """
+
     not_for_scores: str = ""
     other_names: tuple[str, ...] = ()
 
-    def load(self) -> Any:
-        """The class."""
-        module, _, name = self.home.partition(":")
-        return getattr(import_module(module), name)
+
+@dataclass(frozen=True, slots=True)
+class Form(Registered):
+    """How columns are written in a file; its home is a function of an `Input` and its files: see `io.open.Opener`.
+
+    Attributes:
+        title: its name in sentences.
+        endings: of the names of its files, in lower case.
+        magic: the four bytes with which its files begin, or each of several.
+        options: the options on how text is written that it takes, by the names of `Input`.
+    """
+
+    title: str
+    endings: tuple[str, ...]
+    magic: tuple[bytes, ...] = ()
+    options: tuple[str, ...] = ()
 
 
 _MECHANISMS = "dpmine.selection.mechanisms"
@@ -75,6 +101,35 @@ WAYS = (
     Named("discover", "dpmine.itemsets.ways.discovery:Discover"),
 )
 """What chooses a list of itemsets, beside the mechanisms."""
+COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+"""How compressed text files end, and what compressed them."""
+QUOTES = ("double", "multiline", "none")
+"""How text files use quotation marks; the first is the default."""
+ENCODINGS = ("utf-8", "latin-1", "windows-1252")
+"""Of text files; the first is the default."""
+TEXT_OPTIONS = ("types", "quotes", "decimal", "encoding")
+
+
+def _packed(ending: str) -> tuple[str, ...]:
+    return tuple(f"{ending}{packed}" for packed in ("", *COMPRESSED))
+
+
+_SOURCES = "dpmine.io.sources"
+PARQUET = Form("parquet", f"{_SOURCES}.parquet:open_parquet", "Parquet", (".parquet", ".parq", ".pq"), (b"PAR1",))
+CSV = Form("csv", f"{_SOURCES}.delimited:open_csv", "CSV", _packed(".csv"), options=("delimiter", *TEXT_OPTIONS))
+FORMS = (
+    PARQUET,
+    CSV,
+    Form("tsv", f"{_SOURCES}.delimited:open_tsv", "TSV", _packed(".tsv"), options=TEXT_OPTIONS),
+    Form(
+        "arrow",
+        f"{_SOURCES}.ipc:open_arrow",
+        "Arrow",
+        (".arrow", ".feather", ".ipc"),
+        (b"ARRO", b"\xff\xff\xff\xff"),
+    ),
+)
+"""Of files. Those of no known ending are Parquet, or CSV where a delimiter is given or where they are piped in."""
 
 
 def plain_name(name: object) -> str:

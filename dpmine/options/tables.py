@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpmine.options.names import AUTO, MECHANISMS, WAYS, typed_names
+from dpmine.options.names import AUTO, ENCODINGS, FORMS, MECHANISMS, QUOTES, WAYS, typed_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,9 @@ _RELATION = Option(
     "replace-one",
     flags=("--neighbors", "--neighbours"),
 )
+_TITLES = " or ".join([", ".join(form.title for form in FORMS[:-1]), FORMS[-1].title])
 _FILES = Option(
-    "Parquet, CSV, TSV or Arrow files, a directory, a glob, a URL, or - for standard input.",
+    f"{_TITLES} files, a directory, a glob, a URL, or - for standard input.",
     "[FILE...]",
     kind=list,
     in_jobs=False,
@@ -70,7 +71,7 @@ _FILES = Option(
 OF_SOURCE = {
     "input_format": Option(
         "What the files are. Default: what their names end in, else Parquet; of standard input, its first bytes.",
-        choices=("parquet", "csv", "tsv", "arrow"),
+        choices=tuple(form.name for form in FORMS),
         shown="by the name",
     ),
     "types": Option(
@@ -81,14 +82,14 @@ OF_SOURCE = {
     "delimiter": Option("What separates the fields of CSV files, such as ';' or '\\t'.", "CHAR", shown="a comma"),
     "quotes": Option(
         "Quotation marks in CSV files: double (they may enclose a field), multiline (with line breaks in it), or none.",
-        "double|multiline|none",
-        shown="double",
+        "|".join(QUOTES),
+        shown=QUOTES[0],
     ),
     "decimal": Option("Decimal point of numbers in CSV files.", ".|,", shown="a point"),
     "encoding": Option(
         "Encoding of CSV files; bytes that are none of its characters become U+FFFD.",
-        choices=("utf-8", "latin-1", "windows-1252"),
-        shown="utf-8",
+        choices=ENCODINGS,
+        shown=ENCODINGS[0],
     ),
     "query": Option("An SQL statement in place of FILE; it may choose, rename and filter rows one by one.", "SQL"),
     "database": Option(
@@ -173,6 +174,12 @@ TOP_ITEMSET = {
         "Release noisy supports, too: ε that adds to the budget, or auto to split --epsilon.", "E|auto"
     ),
     "rules": Option("Association rules of the released supports; needs --release-support.", default=False, kind=bool),
+    "lift_of": Option(
+        "Lift of rules where a unit has several baskets: of all items that it has in any. More counts share the noise. "
+        "Needs --units.",
+        choices=("units",),
+        only_with=("rules", True, "only rules have a lift."),
+    ),
     "min_support": Option(
         "Least noisy support that is listed: a count of units, or a share of --units (0.02, 2%); 0: all that was "
         "chosen. Default: what is clearly above 0.",
@@ -182,8 +189,8 @@ TOP_ITEMSET = {
         "Of the rules that are shown; 0 by default.", "F", only_with=("rules", True, "only rules have a confidence.")
     ),
     "units": Option(
-        "A public number of units: turns supports into shares, gives rules lift (without --basket), and warns where a "
-        "list will mostly be noise (default: 5,000 assumed).",
+        "A public number of units: turns supports into shares, gives rules lift (without --basket, or with --lift-of), "
+        "and warns where a list will mostly be noise (default: 5,000 assumed).",
         "N",
         kind=int,
     ),

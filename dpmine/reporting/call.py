@@ -19,7 +19,7 @@ from dpmine.reporting.windows import Course
 
 if TYPE_CHECKING:
     from dpmine.io.atomic import Guard
-    from dpmine.io.targets import PathName
+    from dpmine.io.files import PathName
     from dpmine.reporting.batch import Report, Watcher
     from dpmine.reporting.jobs.file import JobFile
     from dpmine.reporting.jobs.job import Job

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
+from dpmine.itemsets.release.supports import most_counts
 
 if TYPE_CHECKING:
     from dpmine.itemsets.release.noise import SupportNoise
@@ -70,12 +71,13 @@ def supports(document: Document) -> dict[tuple[Label, ...], int]:
 def _width(document: Document) -> int | None:
     """How far all noises of a result go at most, with probability 39/40; None for a result without supports."""
     noise = _noise(document)
-    count = len(supports(document))
+    count = len(supports(document)) + len(document.parts("unions", []))
     if noise is None or not count:
         return None
     # Those left out had noise, too. Of subsets these are at least as many as were released: the width only grows.
-    each = 2 ** document.pair("sizes")[1] - 1 if document.has("subsets") else 1
-    return noise.simultaneous_half_width(count + each * document.whole("left_out", 0), EACH)
+    left_out, size = document.whole("left_out", 0), document.pair("sizes")[1]
+    more = most_counts(left_out, size, subsets=document.has("subsets"), unions=document.has("unions"))
+    return noise.simultaneous_half_width(count + more, EACH)
 
 
 def _noise(document: Document) -> SupportNoise | None:

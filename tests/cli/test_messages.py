@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 SLOW_READER = """
 import os, sys, time
-from dpmine.io.parquet import File
+from dpmine.io.sources.parquet import File
 from dpmine_cli import main, messages
 messages._PATIENCE = {patience}
 quick = File.batches
@@ -210,7 +210,7 @@ def test_interrupt_inside_the_library_after_a_charge(run: outcome_of, monkeypatc
         raise KeyboardInterrupt
 
     run("ledger", "grant", *CHARGED, "--epsilon", "1", "--delta", "1e-5")
-    monkeypatch.setattr("dpmine.io.parquet.File.batches", interrupted)
+    monkeypatch.setattr("dpmine.io.sources.parquet.File.batches", interrupted)
     assert run("top-itemset", "sales.parquet", *CHARGED).lines[-1:] == [STAYS.rstrip()]
     free = run("top-itemset", "sales.parquet")  # the next command line in this process begins anew
     assert free.lines[-1:] == ["dpmine: error: interrupted; nothing was written."]
@@ -224,7 +224,7 @@ def test_every_error_after_a_charge_says_that_it_stays(
         raise error
 
     run("ledger", "grant", *CHARGED, "--epsilon", "1", "--delta", "1e-5")
-    monkeypatch.setattr("dpmine.io.parquet.File.batches", failing)
+    monkeypatch.setattr("dpmine.io.sources.parquet.File.batches", failing)
     assert run("top-itemset", "sales.parquet", *CHARGED).err.endswith(
         ". Charges that are in the ledger stay (dpmine ledger history).\n"
     )

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpmine.errors import BadParameter, UnreadableFile
-from dpmine.io import parquet as files
+from dpmine.io.files import DataFile
+from dpmine.io.sources import parquet as files
 from dpmine.itemsets.transactions.memory import parse_memory
 from fuzz.children import run_forked
 from fuzz.oracle import CANARY, Finding, Refused, ask
@@ -107,7 +108,7 @@ def test_codes_without_a_text_are_a_damaged_file(
     (tmp_path / "data").write_bytes(b"")
     monkeypatch.setattr(pq, "ParquetFile", _reader(batch))
     footer = type("Footer", (), {"num_rows": 2})
-    file = files.File(pa.fs.LocalFileSystem(), str(tmp_path / "data"), "data", footer, batch.schema, {})
+    file = files.File(DataFile("data", (tmp_path / "data").open), footer, batch.schema, {})
     with pytest.raises(UnreadableFile, match="damaged") as caught:
         list(file.batches(["item"], dictionaries=["item"]))
     assert CANARY not in str(caught.value)

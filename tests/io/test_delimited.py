@@ -19,8 +19,9 @@ from support.spending import spent
 
 import dpmine
 from dpmine.errors import UnreadableFile
+from dpmine.io.files import STDIN
+from dpmine.io.input import Input
 from dpmine.io.open import open_input
-from dpmine.io.paths import STDIN, Input
 from dpmine.io.source import Columns
 from dpmine.itemsets.read import read_transactions
 

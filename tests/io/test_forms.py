@@ -25,10 +25,11 @@ from support.reading import read_baskets
 
 import dpmine
 from dpmine.errors import BadData, BadParameter, DpmineError, UnreadableFile
+from dpmine.io.files import STDIN
+from dpmine.io.input import Input
 from dpmine.io.open import open_input
-from dpmine.io.paths import STDIN, Input
 from dpmine.io.source import Columns
-from dpmine.io.text_columns import TextSource
+from dpmine.io.sources.text_columns import TextSource
 from dpmine.itemsets.read import read_transactions
 from dpmine.models.tables import read_columns
 
@@ -101,7 +102,7 @@ def test_so_do_other_delimiters(delimiter: str, name: str, tmp_path: Path, monke
 def test_decimal_commas(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("x;y\n1,5;a\n1.5;b\n-2;c\n1.234,5;d\n,5;e\n", encoding="utf-8")
-    source = open_input(Input(path, delimiter=";", decimal=",")).numbers(["x"])
+    source = open_input(Input(path, delimiter=";", decimal=",")).as_numbers(["x"])
     (batch,) = source.batches(["x"])
     assert batch.column(0).to_pylist() == [1.5, None, -2.0, None, 0.5]
 
@@ -162,7 +163,7 @@ def test_no_value_changes_what_others_are(texts: list[str]) -> None:
             return iter([rows])
 
         source = TextSource(("n",), {}, read)
-        both = [source.numbers(["n"]), TextSource(("n",), {"n": pa.int64()}, read), source.flags(["n"])]
+        both = [source.as_numbers(["n"]), TextSource(("n",), {"n": pa.int64()}, read), source.as_flags(["n"])]
         return [column.to_pylist() for each in both for batch in each.batches(["n"]) for column in batch.columns]
 
     apart = [numbers([text]) for text in texts]

@@ -26,7 +26,7 @@ from support.hostile.neighbours import (
     differing_in_numbers,
 )
 
-from dpmine.io.paths import Input
+from dpmine.io.input import Input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,7 +16,7 @@ from deltalake import DeltaTable, write_deltalake
 from support.hostile.neighbours import Runs, Unheld, differing, differing_in_numbers
 from support.hostile.tables import NUMBER_TABLES, TABLES
 
-from dpmine.io.paths import Input
+from dpmine.io.input import Input
 
 if TYPE_CHECKING:
     from collections.abc import Callable

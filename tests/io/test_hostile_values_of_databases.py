@@ -22,8 +22,8 @@ from support.spending import spent
 
 import dpmine
 from dpmine.errors import DpmineError, UnreadableFile
-from dpmine.io.databases import PostgreSQL, SQLite
-from dpmine.io.paths import Days, WindowedInput
+from dpmine.io.input import Days, WindowedInput
+from dpmine.io.sources.databases import PostgreSQL, SQLite
 from dpmine.models.tables import read_columns, require_columns
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from support.oracles.ingest import CANARY, contents, refused
 from support.reading import read_baskets
 
 from dpmine.errors import BadData, UnreadableFile
-from dpmine.io.parquet import open_files
+from dpmine.io.input import Input
+from dpmine.io.open import open_input
 from dpmine.io.source import Columns
 from dpmine.models.tables import read_columns
 
@@ -205,10 +206,10 @@ class Closed:
 
 @pytest.mark.parametrize("method", ["open_input_file", "get_file_info"])
 def test_permission(folder: Path, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
-    from dpmine.io import paths
+    from dpmine.io import files
 
-    locate = paths.locate
-    monkeypatch.setattr(paths, "locate", lambda name: (Closed(locate(name)[0], method), locate(name)[1]))
+    locate = files.locate
+    monkeypatch.setattr(files, "locate", lambda name: (Closed(locate(name)[0], method), locate(name)[1]))
     with refused(UnreadableFile, "one.parquet", "permission"):
         read_baskets(folder / "one.parquet", LONG)
 
@@ -283,13 +284,13 @@ def test_damage_to_any_byte_of_the_footer(tmp_path: Path) -> None:
 @pytest.mark.parametrize("group", [10**6, 70_000])
 def test_texts_that_repeat_stay_dictionaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int) -> None:
     """Dictionaries of texts that are all different would grow from batch to batch."""
-    monkeypatch.setattr("dpmine.io.parquet._CODED_ROWS", 50_000)
+    monkeypatch.setattr("dpmine.io.sources.parquet._CODED_ROWS", 50_000)
     repeated = [f"item {i % 50}" for i in range(400_000)]
     different = [f"customer number {i:09d}" if i % 7 else None for i in range(400_000)]
     path = tmp_path / "data.parquet"
     columns: dict[str, Any] = {"customer": different, "item": repeated, "code": range(400_000)}
     pq.write_table(pa.table(columns), path, row_group_size=group)
-    source = open_files([str(path)])
+    source = open_input(Input(str(path)))
     read = source.read(["customer", "item", "code"], lambda _share: None)
     assert read.to_pydict() == {name: list(values) for name, values in columns.items()}
     assert all(pa.types.is_dictionary(read.column(name).type) for name in ("customer", "item"))
@@ -306,7 +307,7 @@ def test_names_that_are_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for name in ("a\udcff.parquet", "d\udcff/b.parquet", "folder/c\udcff.parquet"):
         write_anywhere(tmp_path / name)
     with pytest.raises(UnreadableFile, match="not valid UTF-8: rename") as error:
-        open_files([argument])
+        open_input(Input(argument))
     assert str(error.value).encode()
 
 
@@ -322,7 +323,7 @@ def test_a_folder_whose_name_is_not_utf8(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path / "d\udcff")
     write_anywhere(Path("a.parquet"))
     with pytest.raises(UnreadableFile, match="not valid UTF-8: rename"):
-        open_files(["a.parquet"])
+        open_input(Input("a.parquet"))
 
 
 def test_progress_is_told_in_whole_per_cent() -> None:

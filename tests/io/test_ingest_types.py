@@ -14,8 +14,8 @@ from support.reading import read_baskets
 
 from dpmine.errors import BadData
 from dpmine.io import python_values
+from dpmine.io.input import Input
 from dpmine.io.open import open_input
-from dpmine.io.paths import Input
 from dpmine.io.source import Columns
 
 if TYPE_CHECKING:

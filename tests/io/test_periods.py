@@ -20,8 +20,8 @@ from support.oracles.ingest import refused
 
 import dpmine
 from dpmine.errors import BadData
-from dpmine.io.periods import require_none, with_periods
 from dpmine.io.source import ArrowSource, Columns
+from dpmine.io.sources.periods import require_none, with_periods
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from dpmine.itemsets.transactions.baskets import Transactions
+    from dpmine.itemsets.transactions.interface import Transactions
 
 UNITS = ["s", "ms", "us", "ns"]
 ROOMY = 10**9

@@ -14,9 +14,9 @@ from support.oracles.ingest import refused
 
 import dpmine
 from dpmine.errors import BadData
-from dpmine.io.paths import Days, WindowedInput
+from dpmine.io.input import Days, WindowedInput
 from dpmine.io.source import ArrowSource, Columns
-from dpmine.io.windows import with_days
+from dpmine.io.sources.windows import with_days
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget
@@ -24,7 +24,7 @@ from dpmine.itemsets.transactions.memory import MemoryBudget
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dpmine.itemsets.transactions.baskets import Transactions
+    from dpmine.itemsets.transactions.interface import Transactions
 
 ROOMY = 10**9
 IN_PARTS = MemoryBudget(

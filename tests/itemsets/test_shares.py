@@ -15,7 +15,7 @@ from support.cases import every
 import dpmine
 from dpmine.frequent_patterns import apriori, fpgrowth
 from dpmine.io.source import Columns
-from dpmine.itemsets.outofcore.read import PartitionedBaskets
+from dpmine.itemsets.outofcore.partitions import PartitionedBaskets
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget
 from dpmine.parameters import count_or_share, least_count

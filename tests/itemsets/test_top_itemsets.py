@@ -220,7 +220,7 @@ def test_one_of_many_is_the_top(k: int) -> None:
 def test_streamed_through_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same with a budget so small that units are scattered over files."""
     from dpmine.itemsets import read as reading
-    from dpmine.itemsets.outofcore.read import PartitionedBaskets
+    from dpmine.itemsets.outofcore.partitions import PartitionedBaskets
     from dpmine.itemsets.transactions.memory import MemoryBudget
 
     plenty = 10**9

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpmine.itemsets.counting.arrays import Bitmaps, Rests, Rows, Sink, Watch
 from dpmine.itemsets.counting.rows import in_parallel, streamed, thread_count
-from dpmine.itemsets.transactions.baskets import COUNT_LIMIT
+from dpmine.itemsets.transactions.interface import COUNT_LIMIT
 from dpmine.itemsets.transactions.memory import LARGEST_SQUARE, SQUARES
 from dpmine.kernels import INSTRUCTIONS, kernel
 

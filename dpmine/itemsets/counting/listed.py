@@ -14,7 +14,7 @@ from dpmine.kernels import kernel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.transactions.baskets import Baskets
+    from dpmine.itemsets.transactions.interface import Baskets
 
 _count_listed = kernel("count_listed")
 

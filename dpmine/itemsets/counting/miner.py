@@ -34,7 +34,7 @@ from dpmine.itemsets.counting.rows import (
     thread_count,
     units_containing,
 )
-from dpmine.itemsets.transactions.baskets import (
+from dpmine.itemsets.transactions.interface import (
     COUNT_LIMIT,
     Baskets,
     Itemsets,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.transactions.baskets import Baskets
+    from dpmine.itemsets.transactions.interface import Baskets
 
 
 Part = TypeVar("Part")

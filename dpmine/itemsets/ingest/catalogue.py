@@ -16,6 +16,7 @@ from pyarrow import fs
 from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
 from dpmine.io.arrow import (
     LONGEST_TEXT,
+    VERIFIED,
     can_be_item,
     is_integer,
     is_mixed,
@@ -24,11 +25,12 @@ from dpmine.io.arrow import (
     type_name,
     without_long_texts,
 )
-from dpmine.io.parquet import MAGIC, VERIFIED, read_footer
-from dpmine.io.paths import NO_FILE, READ_ERRORS, ROWS_MISSING, locate, reason, shown_name
+from dpmine.io.files import NO_FILE, READ_ERRORS, ROWS_MISSING, locate, reason, shown_name
 from dpmine.io.python_values import item_array
 from dpmine.io.source import quoted
+from dpmine.io.sources.parquet import MAGIC, read_footer
 from dpmine.itemsets.ingest.encode import narrow, plain_items, sorted_items
+from dpmine.options.names import PARQUET
 
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, at the beginning of a file
 REMARK = "# dpmine: "
@@ -124,7 +126,7 @@ def _file_items(path: str, name: str) -> Any:
     content = _content(path, name)
     if content[:4].to_pybytes() in MAGIC:
         return _parquet_items(content, name)
-    if name.endswith((".parquet", ".parq", ".pq")):
+    if name.endswith(PARQUET.endings):
         raise UnreadableFile(f"The catalogue {name} is no Parquet file in spite of its name: write it again.")
     return _text_items(content, name)
 

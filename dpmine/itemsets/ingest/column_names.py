@@ -42,19 +42,20 @@ def has_known_words_only(name: str) -> bool:
 _HEADER = "A text file has the names of its columns in its first line: write them there if they are missing."
 
 
-def require_names(names: Sequence[str], look: str, *, is_header: bool) -> None:
+def require_names(names: Sequence[str], header_hint: str, *, is_header: bool) -> None:
     """BadData where columns of a text file, whose names are to be released, are named like data.
 
-    The first line alone decides; `is_header` where an option names one of its fields. `look` says where names are.
+    The first line alone decides; `is_header` where an option names one of its fields. `header_hint` says where names
+    are.
     """
     if len(set(names)) < len(names):
-        raise BadData(f"Several columns have the same name {look}: give each its own. {_HEADER}")
+        raise BadData(f"Several columns have the same name {header_hint}: give each its own. {_HEADER}")
     if not all(map(str.strip, names)):
-        raise BadData(f"A column has no name {look}: give it one, or leave it out. {_HEADER}")
+        raise BadData(f"A column has no name {header_hint}: give it one, or leave it out. {_HEADER}")
     if not is_header and any(map(_is_like_number, names)):
         raise BadData(
-            f"A column is named like a number {look}, which looks like data. {_HEADER} If it is a name, name the "
-            "column of the privacy unit, too (--unit COL, in Python unit=)."
+            f"A column is named like a number {header_hint}, which looks like data. {_HEADER} If it is a name, name "
+            "the column of the privacy unit, too (--unit COL, in Python unit=)."
         )
 
 

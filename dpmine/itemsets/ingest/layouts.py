@@ -125,8 +125,8 @@ def plan_layout(source: Source, columns: Columns) -> LayoutPlan:
     _require_present(source, columns)
     item = columns.named_item
     plan = _named_plan(source, columns, item) if item or columns.one_hot else _found_plan(source, columns)
-    if source.look is not None and plan.layout is Layout.ONE_HOT:
-        require_names(plan.items, source.look, is_header=bool(columns.named))
+    if source.header_hint is not None and plan.layout is Layout.ONE_HOT:
+        require_names(plan.items, source.header_hint, is_header=bool(columns.named))
     _require_one_each(source, plan)
     if plan.basket and plan.layout is not Layout.LONG:
         raise BadData(
@@ -139,7 +139,7 @@ def plan_layout(source: Source, columns: Columns) -> LayoutPlan:
 
 def _called(source: Source, columns: Columns, name: str) -> str:
     """A column for a message: by its name where that is public, as one is that the user typed."""
-    return repr(name) if source.look is None or name in columns.named else "a column"
+    return repr(name) if source.header_hint is None or name in columns.named else "a column"
 
 
 def _require_not_swapped(source: Source, plan: LayoutPlan, columns: Columns) -> None:
@@ -148,7 +148,7 @@ def _require_not_swapped(source: Source, plan: LayoutPlan, columns: Columns) -> 
         return
     unit, item = plan.unit[0], plan.items[0]
     if names_people(item) and all(role_of(name) == "item" for name in plan.unit):
-        named = {"unit": item, "item": unit} if source.look is None else {"unit": "COL", "item": "COL"}
+        named = {"unit": item, "item": unit} if source.header_hint is None else {"unit": "COL", "item": "COL"}
         raise BadData(
             f"The items would be values of {_called(source, columns, item)}, which is named like people, and those of "
             f"{_called(source, columns, unit)}, which is named like items, would be protected: swap them, "
@@ -226,7 +226,7 @@ def _found_plan(source: Source, columns: Columns) -> LayoutPlan:
         return _plan_beside(source, lists[0], columns)
     if len(others) == 1 and columns.unit:
         return _plan(Layout.LONG, others, columns, Origin.SCHEMA)
-    advice = _ADVICE_FOR_TEXT if source.look is not None else _FOR_OBJECTS if source.objects else _ADVICE
+    advice = _ADVICE_FOR_TEXT if source.header_hint is not None else _FOR_OBJECTS if source.objects else _ADVICE
     raise BadData(f"The layout is not clear {_among(source)}. {advice}")
 
 
@@ -255,7 +255,7 @@ def _plan_of_two(source: Source, lists: Sequence[str]) -> LayoutPlan:
             raise BadData(_unclear(source, ({"unit": other, "item": lists[0]}, {"item": lists[0]})))
         return LayoutPlan(Layout.LIST, tuple(lists), (other,), (), Origin.NAMES)
     units = [name for name in source.names if role_of(name) == "unit"]
-    is_header = source.look is None or all(map(has_known_words_only, source.names))
+    is_header = source.header_hint is None or all(map(has_known_words_only, source.names))
     if len(units) != 1 or not is_header:
         first, second = source.names
         raise BadData(_unclear(source, ({"unit": first, "item": second}, {"unit": second, "item": first})))
@@ -278,7 +278,7 @@ def _possible_keys(source: Source, items: str) -> list[str]:
 
 def _unclear(source: Source, choices: Sequence[dict[str, str]]) -> str:
     """That the unit must be named, with a command and Python's arguments for each choice."""
-    if source.look is not None:
+    if source.header_hint is not None:
         choices = [{"unit": "COL", "item": "COL"}]
     commands = [f"dpmine top-itemset FILE {_options(choice)}" for choice in choices]
     keywords = [", ".join(f"{option}={name!r}" for option, name in choice.items()) for choice in choices]
@@ -317,9 +317,9 @@ def _only_other(source: Source, columns: Columns) -> tuple[str, ...]:
 def _require_present(source: Source, columns: Columns) -> None:
     for name in columns.named:
         if name not in source.names:
-            from dpmine.io.periods import CHECK_NAMES, like_column
+            from dpmine.io.sources.periods import CHECK_NAMES, like_column
 
-            shown = [] if source.look is not None else _shown(source, columns)
+            shown = [] if source.header_hint is not None else _shown(source, columns)
             like = like_column(name, shown) if shown else CHECK_NAMES
             raise BadData(f"There is no column {name!r} {_among(source, columns)}.{like}")
 
@@ -367,7 +367,7 @@ def _check_one_hot(source: Source, name: str, kind: pa.DataType, columns: Column
             "booleans, or with one_hot (--one-hot) integers. Cast the column, leave it out, or name it as unit."
         )
     if not columns.unit and role_of(name) == "unit":
-        known = source.look is None
+        known = source.header_hint is None
         raise BadData(
             f"{f'Column {name!r}' if known else 'A column'} is named like a privacy unit: name it as unit (--unit "
             f"{shlex.quote(name) if known else 'COL'}), or make it boolean where it is an item."
@@ -376,8 +376,8 @@ def _check_one_hot(source: Source, name: str, kind: pa.DataType, columns: Column
 
 def _among(source: Source, columns: Columns = _NONE_NAMED) -> str:
     """The columns for a message; those of a one-hot layout are items and stay unnamed."""
-    if source.look is not None:
-        return source.look
+    if source.header_hint is not None:
+        return source.header_hint
     names = _shown(source, columns)
     if not names:
         return "among the data's columns"

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpmine.io.arrow import integer_array, integers, is_boolean, joined
-from dpmine.io.frame import PandasSource
 from dpmine.io.source import Source
+from dpmine.io.sources.frame import PandasSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, integers
-from dpmine.itemsets.transactions.baskets import Baskets
+from dpmine.itemsets.transactions.interface import Baskets
 from dpmine.itemsets.transactions.memory import PROJECTED_ENTRY, PROJECTED_ROW
 from dpmine.kernels import kernel
 

@@ -23,7 +23,7 @@ from dpmine.io.arrow import integer_array
 from dpmine.itemsets.ingest.encode import sort_rows
 from dpmine.itemsets.ingest.line_hashes import line_hashes
 from dpmine.itemsets.outofcore.streams import cost_of, require_room
-from dpmine.itemsets.transactions.baskets import Baskets, starts_of
+from dpmine.itemsets.transactions.interface import Baskets, starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,8 +23,8 @@ from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.counting.rows import item_supports
 from dpmine.itemsets.ingest.encode import MOST_ITEMS, coded, is_ascending, narrow, sort_rows
 from dpmine.itemsets.ingest.layouts import Layout
-from dpmine.itemsets.ingest.read import Cells, batch_cost, grouped, lines_in
-from dpmine.itemsets.transactions.baskets import starts_of
+from dpmine.itemsets.ingest.lines import Cells, batch_cost, grouped, lines_in
+from dpmine.itemsets.transactions.interface import starts_of
 from dpmine.itemsets.transactions.memory import ITEM, LINE, RESIDENT_BASKET, RESIDENT_LINE, catalogue_cost
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dpmine.io.source import Source
     from dpmine.itemsets.ingest.encode import Codes
     from dpmine.itemsets.ingest.layouts import LayoutPlan
-    from dpmine.itemsets.transactions.baskets import Baskets
+    from dpmine.itemsets.transactions.interface import Baskets
 
 
 class ItemCodes:

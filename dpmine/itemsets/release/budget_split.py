@@ -36,9 +36,9 @@ class BudgetSplit:
 
     @classmethod
     def of(cls, top_k: TopK, epsilon: Fraction, delta: Fraction, most: int) -> BudgetSplit:
-        """Supports at `epsilon` beside the selection (0 for none), `most` of them at most; δ is that of the whole run.
+        """Supports at `epsilon` beside the selection (0 for none), `most` counts at most; δ is that of the whole run.
 
-        Which noise they get is decided here, before any data are read: by what is narrower for the most supports.
+        Which noise they get is decided here, before any data are read: by what is narrower for the most counts.
         Gaussian noise gets the ρ that the selection leaves of the whole run's (ε, δ).
         """
         cost = top_k.zcdp

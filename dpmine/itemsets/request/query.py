@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.budget_split import BudgetSplit
-from dpmine.itemsets.release.rules import number_of_units
-from dpmine.itemsets.release.supports import MOST_ITEMS
+from dpmine.itemsets.release.rules import LiftOf, number_of_units
+from dpmine.itemsets.release.supports import MOST_ITEMS, most_counts
 from dpmine.itemsets.request.catalogue import PublicCatalogue, Sizes, parse_sizes
 from dpmine.itemsets.ways.discovery import DISCOVER, Discover, items_per_unit
 from dpmine.itemsets.ways.items_first import ITEMS_FIRST, ItemsFirst
 from dpmine.itemsets.ways.universe import itemset_count
 from dpmine.options.names import AUTO, plain_name
-from dpmine.parameters import below_one, count_or_share, least_count, positive, probability, public_count, whole
+from dpmine.parameters import below_one, count_or_share, least_count, named, positive, probability, public_count, whole
 from dpmine.privacy import Neighbors, Zcdp
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import unknown
@@ -82,6 +82,7 @@ class Request:
         max_items_per_unit: to which every unit is cut before anything is counted; None for no cut.
         split: how the budget is split.
         subsets: whether the supports of all subsets are released, too, as rules need.
+        unions: whether supports of the units' unions are released, too, as lift needs where units have several baskets.
         units: a public number of units, which turns supports into shares.
         min_support: the least noisy support that is listed; None for those that are certainly no noise around 0.
         asked: from which another way can be built, to be compared.
@@ -95,6 +96,7 @@ class Request:
     max_items_per_unit: int | None
     split: BudgetSplit
     subsets: bool
+    unions: bool
     units: int | None
     min_support: int | None
     asked: Asked
@@ -117,6 +119,7 @@ class Request:
         units: int | None,
         not_private: bool,
         min_support: Number | None = None,
+        lift_of: str | None = None,
     ) -> Request:
         """The arguments of `top_itemsets`. Raises BadParameter, NotPrivate or UnreadableFile (the catalogue)."""
         requested, sizes = plain_name(mechanism), parse_sizes(size)
@@ -128,6 +131,7 @@ class Request:
         if rules:
             _require_rules_possible(count, sizes, supports)
         public_units = None if units is None else number_of_units(units)
+        unions = _lift_of_unions(lift_of, rules=rules, units=public_units)
         least = _least_support(min_support, supports, public_units)
         known = PublicCatalogue.of(catalogue, sizes)
         candidates = known.candidates(sizes)
@@ -154,8 +158,11 @@ class Request:
             requested,
             built.reason,
             None if top_k.name == DISCOVER else max_items_per_unit,
-            BudgetSplit.of(top_k, supports, below_one("delta", delta), _most_supports(count, sizes, subsets=rules)),
+            BudgetSplit.of(
+                top_k, supports, below_one("delta", delta), most_counts(count, sizes[1], subsets=rules, unions=unions)
+            ),
             rules,
+            unions,
             public_units,
             least,
             Asked(total, release_support, way),
@@ -225,9 +232,18 @@ def _least_support(given: Number | None, supports: Fraction, units: int | None) 
     return least_count(least, units)
 
 
-def _most_supports(count: int, sizes: tuple[int, int], *, subsets: bool) -> int:
-    """How many supports `count` itemsets have at most, with those of all their subsets where they are wanted."""
-    return count * (2 ** sizes[1] - 1) if subsets else count
+def _lift_of_unions(lift_of: str | None, *, rules: bool, units: int | None) -> bool:
+    """Whether lift of the units' unions is asked for; BadParameter for an unknown name, and where there is no lift."""
+    if lift_of is None:
+        return False
+    named(LiftOf, "lift_of", lift_of)
+    if not rules:
+        raise BadParameter(
+            "lift_of is about rules: give release_support (--release-support EPS, or auto) and rules (--rules), too."
+        )
+    if units is None:
+        raise BadParameter("lift_of needs a public number of units: give units (--units N), too.")
+    return True
 
 
 def _require_rules_possible(count: int, sizes: tuple[int, int], supports: Fraction) -> None:

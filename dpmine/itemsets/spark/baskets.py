@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.io.arrow import integer_array
+from dpmine.itemsets.spark.inputs import ITEM, small
 from dpmine.itemsets.spark.native import Blocks, NativeMiner
 from dpmine.itemsets.spark.progress import watched
 from dpmine.itemsets.spark.session import functions, replacing
-from dpmine.itemsets.spark.source import ITEM, small
 from dpmine.itemsets.spark.supports import SparkMiner
 from dpmine.itemsets.spark.weights import UNREADABLE, WEIGHT, added_up, items_held, pairs_held, weighted
-from dpmine.itemsets.transactions.baskets import Transactions
 from dpmine.itemsets.transactions.hashes import label_hashes
+from dpmine.itemsets.transactions.interface import Transactions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.io.source import Progress
+    from dpmine.itemsets.spark.inputs import SparkRows
     from dpmine.itemsets.spark.session import Kept
-    from dpmine.itemsets.spark.source import SparkRows
-    from dpmine.itemsets.transactions.baskets import SupportSource
+    from dpmine.itemsets.transactions.interface import SupportSource
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +105,11 @@ class SparkBaskets(Transactions):
         """See `Transactions`."""
         some = list(codes)
         return replace(self, labels=self.labels.take(some), item_supports=self.item_supports[some])
+
+    def unions(self) -> SparkBaskets:
+        """See `Transactions`. Without its names of baskets, a unit has one."""
+        blocks = None if self.blocks is None else self.blocks.unions(self.kept)
+        return replace(self, rows=replace(self.rows, baskets=()), blocks=blocks)
 
     def items_frame(self, codes: Sequence[int] | NDArray[np.int64], **more: Any) -> Any:
         """A frame of items (`item`), their places in `codes` (`rank`), and `more` columns of theirs."""

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dpmine.itemsets.spark.inputs import SparkRows
     from dpmine.itemsets.spark.session import Kept
-    from dpmine.itemsets.spark.source import SparkRows
 
 
 BLOCK = 64

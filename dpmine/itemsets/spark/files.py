@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dpmine.io.arrow import integer_array, integers_or, is_integer, is_text, valid_texts
-from dpmine.io.parquet import VERIFIED, read_footer
-from dpmine.io.paths import READ_ERRORS
+from dpmine.io.arrow import VERIFIED, integer_array, integers_or, is_integer, is_text, valid_texts
+from dpmine.io.files import READ_ERRORS
+from dpmine.io.sources.parquet import read_footer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -18,7 +18,7 @@ counts that size (`SparkMiner`): it needs no list of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -32,11 +32,11 @@ from dpmine.itemsets.counting.listed import ListedItemsets
 from dpmine.itemsets.counting.miner import ordered
 from dpmine.itemsets.spark import blocks as on_executors
 from dpmine.itemsets.spark.files import FOOTERS, Groups, Reading, read_footers, read_lines
+from dpmine.itemsets.spark.inputs import ITEM
 from dpmine.itemsets.spark.session import functions, replacing
-from dpmine.itemsets.spark.source import ITEM
 from dpmine.itemsets.spark.supports import require_room
 from dpmine.itemsets.spark.weights import UNREADABLE
-from dpmine.itemsets.transactions.baskets import COUNT_LIMIT, Itemsets, SupportHistogram, SupportSource
+from dpmine.itemsets.transactions.interface import COUNT_LIMIT, Itemsets, SupportHistogram, SupportSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.itemsets.spark.files import Wanted
+    from dpmine.itemsets.spark.inputs import SparkRows
     from dpmine.itemsets.spark.session import Kept
-    from dpmine.itemsets.spark.source import SparkRows
     from dpmine.itemsets.spark.supports import SparkMiner
 
 _MOST_CANDIDATES = 4_000_000  # that are listed in this process and sent to every task
@@ -109,6 +109,10 @@ class Blocks:
         if longest > on_executors.MOST_LINES:
             raise BadParameter(_ONE_UNIT)
         return cls(frame, number, dict(rows.frame.dtypes)[ITEM])
+
+    def unions(self, kept: Kept) -> Blocks:
+        """The same with one basket for each unit: see `Transactions.unions`."""
+        return replace(self, frame=kept.keep(_mapped(self.frame, on_executors.unions, on_executors.PACKED)))
 
     def item_counts(self) -> Any:
         """A frame of the items and their supports: `item`, `support`."""

@@ -29,7 +29,7 @@ from dpmine.itemsets.spark.counting import (
 )
 from dpmine.itemsets.spark.progress import watched
 from dpmine.itemsets.spark.session import functions, replacing
-from dpmine.itemsets.transactions.baskets import (
+from dpmine.itemsets.transactions.interface import (
     COUNT_LIMIT,
     Itemsets,
     SupportHistogram,
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
     from dpmine.io.source import Progress
     from dpmine.itemsets.spark.counting import Work
+    from dpmine.itemsets.spark.inputs import SparkRows
     from dpmine.itemsets.spark.session import Kept
-    from dpmine.itemsets.spark.source import SparkRows
 
 _BROADCAST = 2_000_000  # parents that are sent to every executor
 _REMEMBERED = 20_000  # itemsets whose supports are remembered here, because those listed are asked for next

@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.io.arrow import integer_array, integers
+from dpmine.itemsets.spark.inputs import ITEM
 from dpmine.itemsets.spark.session import functions, replacing
-from dpmine.itemsets.spark.source import ITEM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.spark.source import SparkRows
+    from dpmine.itemsets.spark.inputs import SparkRows
 
 WEIGHT = "weight"
 UNREADABLE = (

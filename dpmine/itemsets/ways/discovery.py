@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.exact.reals import Ball
-    from dpmine.itemsets.transactions.baskets import Transactions
+    from dpmine.itemsets.transactions.interface import Transactions
     from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.transactions.baskets import Itemsets, SupportSource, Transactions
+    from dpmine.itemsets.transactions.interface import Itemsets, SupportSource, Transactions
 
 
 _MANY = 100_000

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.transactions.baskets import Transactions
+    from dpmine.itemsets.transactions.interface import Transactions
     from dpmine.itemsets.ways.universe import Itemset
 
 PAIRS_IN_FULL = 10

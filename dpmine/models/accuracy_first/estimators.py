@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.models.accuracy_first.least_loss import Method, falling_noise, search
 from dpmine.models.accuracy_first.objectives import LogisticBounds, LogisticObjective, RidgeBounds, RidgeObjective
 from dpmine.models.accuracy_first.settings import (
     DEFAULT_SLACK,
@@ -23,6 +22,7 @@ from dpmine.models.accuracy_first.settings import (
     given_number,
     whole_steps,
 )
+from dpmine.models.accuracy_first.threshold_search import Method, falling_noise, search
 from dpmine.models.contribution import SharedBudget, require_any
 from dpmine.models.linear.losses import Examples
 from dpmine.models.model_file import (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, UnreadableFile
 from dpmine.io.atomic import read_file
-from dpmine.io.paths import shown_name
+from dpmine.io.files import shown_name
 from dpmine.ledger.budget import Accounting, Amount, checked_name, name_and_part
 from dpmine.ledger.charging import without_passwords
 from dpmine.parameters import below_one, exact_number, named, positive

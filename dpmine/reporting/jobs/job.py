@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmine.errors import BadParameter
-from dpmine.io.paths import shown_name
+from dpmine.io.files import shown_name
 from dpmine.options.tables import OF_SOURCE, OF_UNIT, OPTIONS, spelled
 from dpmine.parameters import exact_number, listed
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from dpmine.io.paths import Days
+    from dpmine.io.input import Days
     from dpmine.ledger.charging import Account
     from dpmine.options.tables import Option
     from dpmine.privacy import Guarantee
@@ -178,12 +178,12 @@ class Job(ABC):
         """What is read, as the library's calls take it. Raises BadParameter for options that contradict each other."""
         said = {name: self.options[name] for name in OF_SOURCE if name in self.options}
         if self.scheduled is not None:
-            from dpmine.io.paths import WindowedInput
+            from dpmine.io.input import WindowedInput
 
             return WindowedInput(self.paths, **said, days=self.scheduled.days)
         if not said and self.paths:
             return list(self.paths)
-        from dpmine.io.paths import Input
+        from dpmine.io.input import Input
 
         return Input(self.paths, **said)
 

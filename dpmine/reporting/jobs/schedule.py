@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, BudgetExceeded
-from dpmine.io.paths import Days
+from dpmine.io.input import Days
 from dpmine.ledger.budget import Amount, checked_name
 from dpmine.parameters import named, truth, whole
 

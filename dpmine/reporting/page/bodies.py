@@ -194,7 +194,8 @@ def _rule_tables(document: Document, words: UnitWords) -> tuple[PageTable, ...]:
     meaning = _SEVERAL_BASKETS if several else _ONE_BASKET
     if any(rule.has("lift") for rule in rules):
         columns["lift"] = [f"{rule.number('lift'):.3g}" if rule.has("lift") else "" for rule in rules]
-        meaning = f"{meaning} {_LIFT}"
+        lift = _LIFT_OF_UNIONS if several else _LIFT
+        meaning = f"{meaning} {lift} It is 1 where the items on the left make no difference."
     meaning = meaning.format(many=words.many, one=words.one)
     return (PageTable("Association rules, by confidence", columns, numbers=2, meaning=meaning),)
 
@@ -208,9 +209,10 @@ _SEVERAL_BASKETS = (
     "items of both columns in one basket, with noise. This is the confidence of the rule. All intervals hold together. "
     "More {many} may have had both in different baskets: a job without basket counts all that a {one} has had."
 )
-_LIFT = (
-    "Lift: that share, divided by the share of all {many} that have the items of the second column. It is 1 where the "
-    "items on the left make no difference."
+_LIFT = "Lift: that share, divided by the share of all {many} that have the items of the second column."
+_LIFT_OF_UNIONS = (
+    "Lift is about all that a {one} has had, in whatever baskets. Take the {many} that have had the items on the left. "
+    "The share of these that have also had the items of the second column is divided by the same share of all {many}."
 )
 
 

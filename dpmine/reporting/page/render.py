@@ -9,7 +9,7 @@ from math import exp
 from typing import TYPE_CHECKING, Any
 
 from dpmine.exact.reals import decimal_above, decimal_below
-from dpmine.io.paths import shown_name
+from dpmine.io.files import shown_name
 from dpmine.itemsets.release.noise import LEVEL
 from dpmine.itemsets.release.results import printable
 from dpmine.ledger.budget import Accounting, Amount, guaranteed, name_and_part

@@ -13,7 +13,7 @@ from support.effort import examples
 from support.reading import read_baskets
 
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.outofcore.read import PartitionedBaskets
+from dpmine.itemsets.outofcore.partitions import PartitionedBaskets
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget
 

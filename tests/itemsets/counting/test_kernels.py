@@ -20,7 +20,7 @@ from dpmine.itemsets.counting.arrays import Bitmaps, Rests, Rows, Sink, Watch
 from dpmine.itemsets.counting.field import NO_PAIRS, Field, bitmaps, field_of, new_sink
 from dpmine.itemsets.counting.miner import Miner, ordered
 from dpmine.itemsets.counting.rows import ItemRanking, in_parallel, streamed, thread_count
-from dpmine.itemsets.transactions.baskets import COUNT_LIMIT
+from dpmine.itemsets.transactions.interface import COUNT_LIMIT
 from dpmine.kernels import INSTRUCTION_SETS, INSTRUCTIONS, kernel
 from fuzz.kernels import KERNELS
 from fuzz.oracle import Refused

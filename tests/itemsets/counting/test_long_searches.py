@@ -15,7 +15,7 @@ from dpmine.itemsets.counting.arrays import Bitmaps, Rows, Watch
 from dpmine.itemsets.counting.field import field_of, new_sink
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.counting.rows import showing
-from dpmine.itemsets.transactions.baskets import COUNT_LIMIT
+from dpmine.itemsets.transactions.interface import COUNT_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

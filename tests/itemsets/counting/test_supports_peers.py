@@ -7,7 +7,7 @@ from mlxtend.frequent_patterns import fpgrowth
 from support.oracles.itemsets import shared_baskets
 
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.transactions.baskets import Baskets
+from dpmine.itemsets.transactions.interface import Baskets
 
 
 def by_mlxtend(baskets: Baskets, largest_size: int, threshold: int) -> dict[frozenset[int], int]:

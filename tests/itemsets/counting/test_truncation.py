@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.effort import examples
 from support.oracles.itemsets import baskets_of
 
-from dpmine.itemsets.transactions.baskets import Baskets
+from dpmine.itemsets.transactions.interface import Baskets
 
 UNITS = st.lists(
     st.lists(st.sets(st.integers(0, 7), min_size=1, max_size=6), min_size=1, max_size=4), min_size=1, max_size=5

@@ -20,16 +20,16 @@ from support.reading import read_baskets
 from dpmine.errors import BadParameter
 from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.outofcore import read as outofcore
-from dpmine.itemsets.outofcore.read import PartitionedBaskets, PartitionedMiner
+from dpmine.itemsets.outofcore import partitions as outofcore
+from dpmine.itemsets.outofcore.partitions import PartitionedBaskets, PartitionedMiner
 from dpmine.itemsets.read import read_transactions
-from dpmine.itemsets.transactions.baskets import Baskets
+from dpmine.itemsets.transactions.interface import Baskets
 from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dpmine.itemsets.transactions.baskets import SupportSource, Transactions
+    from dpmine.itemsets.transactions.interface import SupportSource, Transactions
 
 ROOMY = 10**9
 IN_CHUNKS = MemoryBudget(
@@ -187,6 +187,16 @@ def test_bounded_contributions(rows: list[Row], once: bool, limit: int) -> None:
     assert found.pair_weights(items, weights).tolist() == known.pair_weights(items, weights).tolist()
 
 
+@settings(max_examples=examples(10))
+@given(ROWS, BUDGETS)
+def test_baskets_of_a_unit_are_merged(rows: list[Row], budget: MemoryBudget) -> None:
+    table = long_table([*rows, (5, 1, 1), (5, 2, 2)])
+    known, items = read_baskets(table, NAMED).baskets, [0, 1]
+    found = partitioned(table, NAMED, budget)
+    same_answers(found.unions(), known.unions())
+    same_answers(found.projected(items).unions(), known.unions().projected(items))
+
+
 @settings(max_examples=examples(20))
 @given(ROWS, st.booleans())
 def test_partitions_hold_whole_units(rows: list[Row], once: bool) -> None:
@@ -259,7 +269,7 @@ def test_small_data_stay_in_memory() -> None:
 def test_uneven_partitions_are_divided_again() -> None:
     table = long_table([(unit, 1, item) for unit in range(300) for item in range(4)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dpmine.itemsets.outofcore.read._WAYS_WHEN_UNKNOWN", 2)
+        patch.setattr("dpmine.itemsets.outofcore.partitions._WAYS_WHEN_UNKNOWN", 2)
         found = partitioned(in_batches(table), NAMED, IN_CHUNKS)
     assert sum(1 for _ in found.parts()) > 2
     same_answers(found, read_baskets(table, NAMED).baskets)

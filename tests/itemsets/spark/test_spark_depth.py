@@ -11,7 +11,7 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.read import engine_of
 from dpmine.itemsets.spark import counting as spark_depth
 from dpmine.itemsets.spark.counting import Ranks, depth, stored_threshold
-from dpmine.itemsets.transactions.baskets import Engine
+from dpmine.itemsets.transactions.interface import Engine
 
 SUPPORTS = st.lists(st.integers(0, 30), min_size=1, max_size=12)
 

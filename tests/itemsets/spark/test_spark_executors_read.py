@@ -281,7 +281,7 @@ def test_a_file_that_changes_meanwhile_is_an_error(
         os.utime(path, ns=(0, 0))
         return groups
 
-    monkeypatch.setattr("dpmine.itemsets.spark.read.row_groups", rewritten)
+    monkeypatch.setattr("dpmine.itemsets.spark.loading.row_groups", rewritten)
     with pytest.raises(dpmine.BadData, match="failed while it read"):
         read_transactions(str(tmp_path), LONG, engine="spark")
     assert ways == ["files"]

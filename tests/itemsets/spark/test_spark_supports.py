@@ -40,7 +40,7 @@ pytestmark = pytest.mark.spark
 STEPWISE = {"spark.counting._FREE": 0, "spark.counting._TIMES_THE_STORE": 0, "spark.counting._TIMES_THE_WORK": 1}
 SHALLOW = {**STEPWISE, "spark.counting._SMALL": 0, "spark.counting._STORED_DEEPER": 1}
 BLOCKS = {"spark.counting.LONG_BASKET": 4, "spark.counting.BLOCK": 2}
-SHUFFLED = {"spark.source.BROADCAST_ITEMS": 0, "spark.supports._BROADCAST": 0}
+SHUFFLED = {"spark.inputs.BROADCAST_ITEMS": 0, "spark.supports._BROADCAST": 0}
 WAYS: dict[str, dict[str, int]] = {
     "chosen": {},
     "no deeper than asked": STEPWISE,
@@ -64,7 +64,7 @@ def patched(monkeypatch: pytest.MonkeyPatch, values: dict[str, int]) -> None:
 @pytest.fixture(autouse=True)
 def by_sql(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where the executors have no dpmine."""
-    monkeypatch.setattr("dpmine.itemsets.spark.read.count_themselves", lambda _session: False)
+    monkeypatch.setattr("dpmine.itemsets.spark.loading.count_themselves", lambda _session: False)
 
 
 @pytest.mark.parametrize("baskets", [1, 3])
@@ -274,7 +274,7 @@ def test_data_sets_have_the_local_miners_supports(
     spark: Any, monkeypatch: pytest.MonkeyPatch, name: str, tmp_path: Path
 ) -> None:
     """By SQL and natively."""
-    monkeypatch.setattr("dpmine.itemsets.spark.read.count_themselves", lambda _session: True)
+    monkeypatch.setattr("dpmine.itemsets.spark.loading.count_themselves", lambda _session: True)
     data = NAMED[name]()
     columns = Columns.of(**data.options)
     local = Miner(read_baskets(data.table, columns).baskets)

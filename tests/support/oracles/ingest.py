@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
 
     from dpmine.errors import DpmineError
-    from dpmine.itemsets.transactions.baskets import Baskets
+    from dpmine.itemsets.transactions.interface import Baskets
 
 CANARY = "canary-7f3a"
 """A value planted in test data."""

@@ -17,22 +17,22 @@ import pyarrow as pa
 
 from dpmine.errors import BadParameter, DpmineError, UnreadableFile, require_memory
 from dpmine.io.arrow import is_integer, is_list, is_text, plain, valid_texts
-from dpmine.io.databases import PostgreSQL, SQLite
-from dpmine.io.paths import ENDINGS, shown_name
+from dpmine.io.files import shown_name
+from dpmine.io.forms import ENDINGS
 from dpmine.io.source import ArrowSource, Source, quoted
-from dpmine.io.text_columns import TextSource, require_declared
+from dpmine.io.sources.databases import PostgreSQL, SQLite
+from dpmine.io.sources.text_columns import TextSource, require_declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from duckdb import DuckDBPyConnection
 
-    from dpmine.io.databases import Database
+    from dpmine.io.sources.databases import Database
 
 _ROWS = 2**16  # in a batch
 _KINDS = "duckdb:///shop.duckdb, duckdb:///:memory: (for files), sqlite:///shop.db or postgresql://user@host/database"
 _MEMORY = ":memory:"
-_FILES = tuple(chain.from_iterable(ENDINGS.values()))
 _CLOSED = {
     "enable_external_access": "false",  # DuckDB's own readers find types from values, and fail at values
     "python_enable_replacements": "false",  # the names of our variables are no tables
@@ -136,10 +136,10 @@ def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], So
         asked = _selected(statement, None)
         schema = pa.RecordBatchReader.from_stream(connection.sql(asked)).schema
         plan = dict(connection.execute(f"EXPLAIN (FORMAT json) {asked}").fetchall())["logical_plan"]
-    look = next((source.look for source in files.values() if source.look), None)
+    hint = next((source.header_hint for source in files.values() if source.header_hint), None)
     of_files = dict.fromkeys(chain.from_iterable(source.cautions(()) for source in files.values()))
     known = (*of_files, *_known(statement, *_FAILING, fails=bool(_PLANNED.search(plan))))
-    return ArrowSource(schema.remove_metadata(), rows, repeatable=True, known=known, look=look)
+    return ArrowSource(schema.remove_metadata(), rows, repeatable=True, known=known, header_hint=hint)
 
 
 def _files_in(statement: str, connection: DuckDBPyConnection) -> list[str]:
@@ -147,7 +147,7 @@ def _files_in(statement: str, connection: DuckDBPyConnection) -> list[str]:
     (tree,) = connection.execute("SELECT json_serialize_sql($1::VARCHAR)", [statement]).fetchall()[0]
     tables: list[str] = []
     json.loads(tree, object_hook=lambda node: tables.append(node.get("table_name", "")))
-    return sorted({name for name in tables if name.lower().endswith(_FILES)})
+    return sorted({name for name in tables if name.lower().endswith(ENDINGS)})
 
 
 def _stream(source: Source, failed: list[DpmineError]) -> pa.RecordBatchReader:

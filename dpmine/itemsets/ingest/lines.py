@@ -27,7 +27,7 @@ from dpmine.itemsets.ingest.encode import (
     strictly_ascending,
 )
 from dpmine.itemsets.ingest.layouts import Layout, item_type
-from dpmine.itemsets.transactions.baskets import Baskets
+from dpmine.itemsets.transactions.interface import Baskets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
@@ -14,14 +15,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpmine.errors import BadData, UnreadableFile, require_memory
-from dpmine.io.arrow import common_type, integer_array, is_text, text_array, type_name
-from dpmine.io.paths import READ_ERRORS, ROWS_MISSING, Encrypted, PathName, found_files, reason
+from dpmine.io.arrow import VERIFIED, common_type, integer_array, is_text, text_array, type_name
+from dpmine.io.files import READ_ERRORS, ROWS_MISSING, Encrypted, reason
 from dpmine.io.source import Source, first_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from dpmine.io.paths import FileSet
+    from dpmine.io.files import DataFile, PathName
+    from dpmine.io.input import Input
 
 
 _LARGEST_DICTIONARY = 2**17  # texts: a larger dictionary takes longer to repeat than a batch to read
@@ -32,8 +34,6 @@ _SIGNATURE = 28  # bytes behind a readable footer of a file with encrypted colum
 _ARROW_SCHEMA = b"ARROW:schema"
 _CODED_ROWS = 2**18  # in a batch with dictionaries, which are made again for every batch
 _PLAIN_ROWS = 2**16  # in a batch of values, which take more memory
-VERIFIED = {"page_checksum_verification": True}
-"""How Parquet files are read: a page whose checksum is wrong is an error, where the file has checksums."""
 _MOST_THREADED = 64  # columns: reading is slower with threads where there are hundreds (measured)
 
 
@@ -42,22 +42,21 @@ class File:
     """One Parquet file whose footer was read.
 
     Attributes:
-        system: the Arrow file system that holds it.
-        path: its path there.
-        shown: its name in messages.
+        found: where it is.
         footer: Parquet metadata.
         schema: the columns inside it.
         keys: the partition keys of its path that are not columns inside it.
-        kept: what must live as long as the file.
     """
 
-    system: Any
-    path: str
-    shown: str
-    footer: Any
+    found: DataFile
+    footer: pq.FileMetaData
     schema: pa.Schema
     keys: Keys
-    kept: Any = None
+
+    @property
+    def shown(self) -> str:
+        """Its name in messages."""
+        return self.found.shown
 
     def batches(self, names: Sequence[str], *, dictionaries: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """The named columns inside the file; UnreadableFile where it is damaged, or where Arrow leaves rows out.
@@ -67,7 +66,7 @@ class File:
         """
         done = 0
         try:
-            with self.system.open_input_file(self.path) as stream:
+            with self.found.open() as stream:
                 for batch in self._read(stream, list(names), list(dictionaries)):
                     _require_known_codes(batch, [*dictionaries, *self._dictionaries.intersection(names)])
                     yield batch
@@ -83,7 +82,7 @@ class File:
         kinds = zip(self.schema.names, self.schema.types, strict=True)
         return frozenset(name for name, kind in kinds if pa.types.is_dictionary(kind))
 
-    def _read(self, stream: Any, names: list[str], dictionaries: list[str]) -> Iterator[pa.RecordBatch]:
+    def _read(self, stream: pa.NativeFile, names: list[str], dictionaries: list[str]) -> Iterator[pa.RecordBatch]:
         done = 0
         reader = pq.ParquetFile(stream, metadata=self.footer, read_dictionary=dictionaries, **VERIFIED)
         threads = len(names) <= _MOST_THREADED
@@ -177,7 +176,7 @@ class FileSource(Source):
         return _cast(key_column(file.keys[field.name], batch.num_rows), field)
 
 
-def _largest_chunk(footer: Any, names: set[str]) -> int:
+def _largest_chunk(footer: pq.FileMetaData, names: set[str]) -> int:
     """The most bytes that one of the columns, or a part of a nested one, takes in a row group before compression."""
     if not names:
         return 0
@@ -211,21 +210,26 @@ def _behind(rows: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordB
         rows = max(0, rows - batch.num_rows)
 
 
-def open_files(paths: Sequence[PathName]) -> FileSource:
-    """The source behind paths, folders, globs and URLs of Parquet files; only footers are read here.
+def open_parquet(given: Input, files: Iterable[DataFile]) -> Source:
+    """The columns of Parquet files, or of a Delta table; only footers are read here.
 
-    Raises UnreadableFile where one leads to no Parquet file.
+    Raises UnreadableFile where one is no Parquet file.
     """
-    return FileSource(
-        tuple(open_file(found, path) for given in paths for found in found_files(given) for path in found.paths)
-    )
+    if any(map(_is_delta_table, given.paths)):
+        from dpmine.io.sources.datasets import open_delta
+
+        return open_delta(given.paths)
+    return FileSource(tuple(map(_open_file, files)))
 
 
-def open_file(found: FileSet, path: str) -> File:
-    """One of the files found behind an argument; UnreadableFile where its footer cannot be read."""
-    shown = found.shown(path)
+def _is_delta_table(path: PathName) -> bool:
+    return os.path.isdir(os.path.join(os.fspath(path), "_delta_log"))  # noqa: PTH112, PTH118 - never raises
+
+
+def _open_file(found: DataFile) -> File:
+    """UnreadableFile where its footer cannot be read."""
     try:
-        with found.system.open_input_file(path) as stream:
+        with found.open() as stream:
             footer = read_footer(stream)
             schema = footer.schema.to_arrow_schema()
             if any(pa.types.is_dictionary(kind.value_type) for kind in schema.types if hasattr(kind, "value_type")):
@@ -234,12 +238,12 @@ def open_file(found: FileSet, path: str) -> File:
             schema = schema.remove_metadata()
             inside = set(schema.names)
     except READ_ERRORS as error:
-        raise UnreadableFile(f"{shown} cannot be read: {reason(error)}") from None
-    keys = {key: value for key, value in partition_keys(path, found.base).items() if key not in inside}
-    return File(found.system, path, shown, footer, schema, keys)
+        raise UnreadableFile(f"{found.shown} cannot be read: {reason(error)}") from None
+    keys = {key: value for key, value in partition_keys(found.path, found.base).items() if key not in inside}
+    return File(found, footer, schema, keys)
 
 
-def read_footer(stream: Any) -> Any:
+def read_footer(stream: pa.NativeFile) -> pq.FileMetaData:
     """The metadata of an open file. Raises Encrypted, also where columns alone are: Arrow would end the process there.
 
     Raises what Arrow raises for damaged files.
@@ -254,7 +258,7 @@ def read_footer(stream: Any) -> Any:
     return footer
 
 
-def _plain_footer(stream: Any) -> Any:
+def _plain_footer(stream: pa.NativeFile) -> pq.FileMetaData:
     """The footer without the schema that Arrow adds: lists of dictionaries are then lists of their values.
 
     As dictionaries, Arrow reads them from one row group at a time only.

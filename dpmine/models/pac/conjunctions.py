@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.transactions.baskets import Baskets, starts_of
+from dpmine.itemsets.transactions.interface import Baskets, starts_of
 from dpmine.models.pac.hypothesis import Renamed, candidate_number
 from dpmine.parameters import whole
 from dpmine.selection.universes.dense import Dense

@@ -1,4 +1,7 @@
-"""pandas data frames as sources of columns: types from the frame where it declares them, else from the options."""
+"""Data frames of pandas and polars, and streams of columns; not arrays, which have no names.
+
+Types come from the frame where it declares them, else from the options.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import pyarrow as pa
 from dpmine.errors import BadData, require_memory
 from dpmine.io.arrow import MIXED
 from dpmine.io.python_values import item_array, object_array, valid_text
-from dpmine.io.source import BATCH_ROWS, FOREIGN_ERRORS, Columns, Source
+from dpmine.io.source import BATCH_ROWS, FOREIGN_ERRORS, ArrowSource, Columns, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -185,3 +188,50 @@ def _arrow_array(series: Any) -> Any:
     except UnicodeError:
         valid = series.map(valid_text, na_action="ignore").astype(series.dtype)
         return pa.array(valid, from_pandas=True)
+
+
+def open_lazy(frame: Any) -> ArrowSource:
+    """A query of polars, run for the columns that are read, in pieces."""
+
+    def batches(names: list[str]) -> Iterator[pa.RecordBatch]:
+        for piece in frame.select(names).collect_batches():
+            yield from pa.RecordBatchReader.from_stream(piece)
+
+    try:
+        schema = pa.RecordBatchReader.from_stream(frame.collect_schema().to_frame()).schema
+    except FOREIGN_ERRORS as error:
+        require_memory(error)
+        raise BadData("The LazyFrame has no schema: what it reads may be missing, or its query is wrong.") from None
+    return ArrowSource(schema, batches, repeatable=True)
+
+
+def stream_of(data: Any) -> pa.RecordBatchReader:
+    """The batches of what gives a stream of Arrow's. Raises BadData."""
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    try:
+        return pa.RecordBatchReader.from_stream(data)
+    except FOREIGN_ERRORS as error:
+        require_memory(error)
+        raise BadData(
+            f"A {type(data).__name__} is not a table of columns: give a data frame (series.to_frame())."
+        ) from None
+
+
+def require_no_array(data: Any) -> None:
+    """BadData for arrays, matrices and series, by their type: items need names, and units columns.
+
+    An array of one dimension that holds Python objects is a sequence of baskets.
+    """
+    kind = type(data)
+    if isinstance(data, np.ndarray) and data.dtype == object and data.ndim == 1:
+        return
+    is_array = hasattr(kind, "dtype") or hasattr(kind, "__arrow_c_array__")
+    if not is_array and (hasattr(kind, "__arrow_c_stream__") or not hasattr(kind, "ndim")):
+        return
+    frame = "pandas.DataFrame(array, columns=names) with one_hot=True"
+    if hasattr(kind, "tocsr"):
+        frame = "pandas.DataFrame.sparse.from_spmatrix(matrix, columns=names) with one_hot=True"
+    elif hasattr(kind, "to_frame"):
+        frame = "series.to_frame()"
+    raise BadData(f"A {kind.__name__} is not a table of columns with names: give a data frame, such as {frame}.")

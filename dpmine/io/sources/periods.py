@@ -6,7 +6,7 @@ A period is a public function of its own row's value, so a column that holds it 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from dpmine.errors import BadData
 from dpmine.io.arrow import integer_array, integers, type_name
-from dpmine.io.source import Source
-from dpmine.io.text_columns import TextSource
+from dpmine.io.sources.text_columns import TextSource
+from dpmine.io.sources.wrapped import WrappedSource
 from dpmine.parameters import resembling
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from numpy.typing import NDArray
+
+    from dpmine.io.source import Source
 
 _PERIODS = ("day", "week", "month")
 _NAMED = re.compile(rf"({'|'.join(_PERIODS)})\((.+)\)", re.DOTALL)
@@ -81,16 +83,14 @@ def like_column(name: str, names: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class PeriodSource(Source):
+class PeriodSource(WrappedSource):
     """Columns of another source, and periods of some.
 
     Attributes:
-        inner: the other source.
         periods: by name the period, day, week or month, and the column that it is of.
         hidden: columns that nothing but periods is needed of.
     """
 
-    inner: Source
     periods: Mapping[str, tuple[str, str]]
     hidden: frozenset[str]
 
@@ -100,61 +100,17 @@ class PeriodSource(Source):
         return (*(name for name in self.inner.names if name not in self.hidden), *self.periods)
 
     @property
-    def rows(self) -> int | None:
-        """Those of the inner source."""
-        return self.inner.rows
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether the inner source is."""
-        return self.inner.repeatable
-
-    def share(self, done: int) -> float | None:
-        """See `Source.share`."""
-        return self.inner.share(done)
-
-    @property
     def calendar(self) -> frozenset[str]:
         """See `Source.calendar`."""
         return frozenset(self.periods)
 
-    @property
-    def objects(self) -> frozenset[str]:
-        """See `Source.objects`."""
-        return self.inner.objects
-
-    @property
-    def look(self) -> str | None:  # type: ignore[override]
-        """See `Source.look`."""
-        return self.inner.look
-
     def type_of(self, name: str) -> pa.DataType:
         """Arrow type of a column; periods are numbers from the first of January 1970 on."""
-        return pa.int64() if name in self.periods else self.inner.type_of(name)
+        return pa.int64() if name in self.periods else super().type_of(name)
 
-    def labels(self, names: Sequence[str]) -> pa.Array:
-        """See `Source.labels`."""
-        return self.inner.labels(names)
-
-    def numbers(self, names: Sequence[str]) -> Self:
-        """See `Source.numbers`."""
-        return replace(self, inner=self.inner.numbers(names))
-
-    def flags(self, names: Sequence[str]) -> Self:
-        """See `Source.flags`."""
-        return replace(self, inner=self.inner.flags([name for name in names if name not in self.periods]))
-
-    def strict(self) -> Self:
-        """See `Source.strict`."""
-        return replace(self, inner=self.inner.strict())
-
-    def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
-        """See `Source.cautions`."""
-        return self.inner.cautions(self._needed(names))
-
-    def require_room(self, names: Sequence[str], limit: int) -> None:
-        """See `Source.require_room`."""
-        self.inner.require_room(self._needed(names), limit)
+    def as_flags(self, names: Sequence[str]) -> Self:
+        """See `Source.as_flags`; periods stay what they are."""
+        return super().as_flags([name for name in names if name not in self.periods])
 
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
         """The named columns; null where the period's column is."""

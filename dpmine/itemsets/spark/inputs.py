@@ -20,18 +20,18 @@ import pyarrow as pa
 
 from dpmine.errors import UnreadableFile
 from dpmine.io.arrow import is_integer, is_text
-from dpmine.io.atomic import SUFFIXES
-from dpmine.io.parquet import partition_keys, read_footer
-from dpmine.io.paths import READ_ERRORS, Encrypted, reason, shown_name
+from dpmine.io.files import READ_ERRORS, Encrypted, reason, shown_name
 from dpmine.io.source import ArrowSource
+from dpmine.io.sources.parquet import partition_keys, read_footer
 from dpmine.itemsets.ingest.layouts import Layout
 from dpmine.itemsets.spark.files import Wanted
 from dpmine.itemsets.spark.session import condition_of, functions, replacing
+from dpmine.options.names import PARQUET
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from dpmine.io.parquet import Keys
+    from dpmine.io.sources.parquet import Keys
     from dpmine.itemsets.ingest.layouts import LayoutPlan
 
 
@@ -248,7 +248,7 @@ def _arrow_type(kind: Any) -> pa.DataType:
 
 
 _WILD = re.compile(r"[*?\[\]{}\\]")
-_ANY_CASE = ["".join(f"[{sign}{sign.upper()}]" if sign.isalpha() else sign for sign in suffix) for suffix in SUFFIXES]
+_ANY_CASE = ["".join(f"[{sign}{sign.upper()}]" if sign.isalpha() else sign for sign in end) for end in PARQUET.endings]
 _CALLED_PARQUET = {"pathGlobFilter": f"*{{{','.join(_ANY_CASE)}}}"}
 _EVERYWHERE = {"recursiveFileLookup": "true"}
 _STRICT = {
@@ -289,7 +289,7 @@ def _listed(session: Any, paths: Sequence[str], named: Sequence[str]) -> tuple[l
     given = {posixpath.basename(path) for path in paths}
     called, others = [], []
     for file in files:
-        if _name(file).lower().endswith(SUFFIXES):
+        if _name(file).lower().endswith(PARQUET.endings):
             called.append(file)
         elif _name(file) in given or any(fnmatchcase(_name(file), each) for each in given):
             others.append(file)
@@ -306,7 +306,9 @@ def _require_seen(paths: Sequence[str]) -> None:
     if any("**" in path and _literal(path) == path for path in paths):
         raise UnreadableFile("Spark knows no **: give the folder, which is read with all that it holds.")
     found = [each for path in paths for each in [path, *glob.glob(path)]]  # noqa: PTH207 - as for local files
-    if any(re.match(r"_|\.[^.]", posixpath.basename(path)) and path.lower().endswith(SUFFIXES) for path in found):
+    if any(
+        re.match(r"_|\.[^.]", posixpath.basename(path)) and path.lower().endswith(PARQUET.endings) for path in found
+    ):
         raise UnreadableFile("Spark leaves out files whose names begin with _ or a point: give them other names.")
 
 

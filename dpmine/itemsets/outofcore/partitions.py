@@ -33,7 +33,7 @@ from dpmine.itemsets.outofcore.streams import (
     same_codes,
     whole_units,
 )
-from dpmine.itemsets.transactions.baskets import (
+from dpmine.itemsets.transactions.interface import (
     Baskets,
     Itemsets,
     SupportHistogram,
@@ -109,6 +109,10 @@ class PartitionedBaskets(Transactions):
     def projected(self, codes: Sequence[int]) -> PartitionedBaskets:
         """See `Transactions`."""
         return self._changed(lambda part: part.projected(codes), self.labels.take(list(codes)))
+
+    def unions(self) -> PartitionedBaskets:
+        """See `Transactions`."""
+        return self._changed(Baskets.unions, self.labels)
 
     def _changed(self, change: Callable[[Baskets], Baskets], labels: pa.Array) -> PartitionedBaskets:
         """Every partition changed, unit by unit, each time it is read; takes one pass."""

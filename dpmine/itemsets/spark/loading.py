@@ -11,20 +11,20 @@ import pyarrow.compute as pc
 
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import integers, integers_or, is_text
+from dpmine.io.input import Input, paths_of
 from dpmine.io.open import is_spark_frame
-from dpmine.io.paths import Input, paths_of
-from dpmine.io.periods import require_none
+from dpmine.io.sources.periods import require_none
 from dpmine.itemsets.ingest.encode import narrow
 from dpmine.itemsets.ingest.layouts import Layout, plan_layout
-from dpmine.itemsets.ingest.read import declared, declared_type, restricted
+from dpmine.itemsets.ingest.lines import declared, declared_type, restricted
 from dpmine.itemsets.spark.baskets import SparkBaskets
 from dpmine.itemsets.spark.executors import count_themselves
+from dpmine.itemsets.spark.inputs import ITEM, TABLE, SparkSource, small
 from dpmine.itemsets.spark.native import Blocks, row_groups
 from dpmine.itemsets.spark.progress import watched
 from dpmine.itemsets.spark.session import Kept, functions, replacing, spark_session
-from dpmine.itemsets.spark.source import ITEM, TABLE, SparkSource, small
 from dpmine.itemsets.spark.weights import UNREADABLE
-from dpmine.itemsets.transactions.baskets import Read
+from dpmine.itemsets.transactions.interface import LoadedTransactions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from dpmine.io.source import Columns, Progress
     from dpmine.itemsets.ingest.layouts import LayoutPlan
-    from dpmine.itemsets.spark.source import SparkRows
+    from dpmine.itemsets.spark.inputs import SparkRows
 
 
 _NUMBER_BYTES = 8
@@ -53,7 +53,7 @@ def read_spark(
     catalogue: pa.Array | None = None,
     planned: Callable[[LayoutPlan], None] | None = None,
     progress: Progress | None = None,
-) -> Read:
+) -> LoadedTransactions:
     """The baskets in a Spark frame or in what Spark reads at some paths; one pass counts the items.
 
     `planned` gets the layout once it is known from the columns, before any row is read. `progress` gets the share
@@ -96,7 +96,7 @@ def read_spark(
         kept.release_all()
         raise
     baskets = SparkBaskets(labels, supports, plan.unit_name, rows, session, kept, blocks, progress)
-    return Read(baskets, declared_type(known, rows.kind), bool(plan.basket_columns))
+    return LoadedTransactions(baskets, declared_type(known, rows.kind), bool(plan.basket_columns))
 
 
 def _counting_note(plan: LayoutPlan, *, natively: bool, files: bool) -> str:

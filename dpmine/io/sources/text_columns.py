@@ -42,7 +42,7 @@ class TextSource(Source):
         header: the columns' names, in order.
         declared: types by column.
         texts: gives the named columns as string.
-        look: see `Source.look`: the names are data where a header is missing.
+        header_hint: see `Source.header_hint`: the names are data where a header is missing.
         repeatable: whether they can be had again.
         asked: types of columns that the caller needs as numbers, where none is declared.
         decimal: the decimal point of numbers.
@@ -56,7 +56,7 @@ class TextSource(Source):
     header: tuple[str, ...]
     declared: Mapping[str, pa.DataType]
     texts: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
-    look: str | None = None
+    header_hint: str | None = None
     repeatable: bool = True
     asked: Mapping[str, pa.DataType] = field(default_factory=dict)
     rows: int | None = None
@@ -81,12 +81,12 @@ class TextSource(Source):
         """See `Source.share`."""
         return self.read_share()
 
-    def numbers(self, names: Sequence[str]) -> Self:
-        """See `Source.numbers`."""
+    def as_numbers(self, names: Sequence[str]) -> Self:
+        """See `Source.as_numbers`."""
         return replace(self, asked={**self.asked, **dict.fromkeys(names, pa.float64())})
 
-    def flags(self, names: Sequence[str]) -> Self:
-        """See `Source.flags`."""
+    def as_flags(self, names: Sequence[str]) -> Self:
+        """See `Source.as_flags`."""
         return replace(self, asked={**self.asked, **dict.fromkeys(names, _FLAG)})
 
     def strict(self) -> Self:
@@ -109,11 +109,11 @@ class TextSource(Source):
             yield with_dictionaries(typed) if whole else typed
 
 
-def require_declared(names: Sequence[str], declared: Mapping[str, pa.DataType], look: str) -> None:
+def require_declared(names: Sequence[str], declared: Mapping[str, pa.DataType], header_hint: str) -> None:
     """BadData for a type that is declared for a column that does not exist."""
     known = first_types(pa.schema([(name, _TEXT) for name in names]))
     if unknown := [name for name in declared if name not in known]:
-        raise BadData(f"types (--types) name a column {unknown[0]!r} that does not exist {look}.")
+        raise BadData(f"types (--types) name a column {unknown[0]!r} that does not exist {header_hint}.")
 
 
 def _typed(texts: pa.Array, kind: pa.DataType, decimal: str = ".") -> pa.Array:

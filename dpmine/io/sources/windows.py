@@ -6,7 +6,7 @@ or differ in a unit that only one of them has there. Used for the windows of rec
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,14 +14,15 @@ import pyarrow.compute as pc
 
 from dpmine.errors import BadData
 from dpmine.io.arrow import integer_array
-from dpmine.io.periods import days_of, like_column, require_calendar
-from dpmine.io.source import Source, quoted
+from dpmine.io.source import quoted
+from dpmine.io.sources.periods import days_of, like_column, require_calendar
+from dpmine.io.sources.wrapped import WrappedSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Self
 
-    from dpmine.io.paths import Days
+    from dpmine.io.input import Days
+    from dpmine.io.source import Source
 
 _PERIODS = ("day", "week", "month")
 
@@ -33,8 +34,8 @@ def with_days(source: Source, days: Days, keys: Iterable[str]) -> Source:
     """
     name = days.column
     if name not in source.names:
-        known = "" if source.look else f" The columns are: {quoted(source.names)}.{like_column(name, source.names)}"
-        raise BadData(f"There is no column {name!r}, which [schedule] names as column.{known or f' {source.look}'}")
+        known = f"The columns are: {quoted(source.names)}.{like_column(name, source.names)}"
+        raise BadData(f"There is no column {name!r}, which [schedule] names as column. {source.header_hint or known}")
     if source.names.count(name) > 1:
         raise BadData(f"The data hold several columns called {name!r}: rename them.")
     require_calendar("column of [schedule]", name, source)
@@ -43,16 +44,14 @@ def with_days(source: Source, days: Days, keys: Iterable[str]) -> Source:
 
 
 @dataclass(frozen=True, eq=False)
-class WindowSource(Source):
+class WindowSource(WrappedSource):
     """Some rows of another source.
 
     Attributes:
-        inner: the other source.
         days: which rows.
         hidden: whether the column of days is left out: it is no item, and no key.
     """
 
-    inner: Source
     days: Days
     hidden: bool
     rows = None
@@ -63,43 +62,9 @@ class WindowSource(Source):
         """Column names in order."""
         return tuple(name for name in self.inner.names if not (self.hidden and name == self.days.column))
 
-    @property
-    def repeatable(self) -> bool:
-        """Whether the inner source is."""
-        return self.inner.repeatable
-
-    @property
-    def look(self) -> str | None:  # type: ignore[override]
-        """See `Source.look`."""
-        return self.inner.look
-
     def share(self, done: int) -> float | None:
-        """See `Source.share`."""
-        return self.inner.share(done) if self.inner.rows is None else None
-
-    def type_of(self, name: str) -> pa.DataType:
-        """Arrow type of a column."""
-        return self.inner.type_of(name)
-
-    def labels(self, names: Sequence[str]) -> pa.Array:
-        """See `Source.labels`."""
-        return self.inner.labels(names)
-
-    def numbers(self, names: Sequence[str]) -> Self:
-        """See `Source.numbers`."""
-        return replace(self, inner=self.inner.numbers(names))
-
-    def flags(self, names: Sequence[str]) -> Self:
-        """See `Source.flags`."""
-        return replace(self, inner=self.inner.flags(names))
-
-    def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
-        """See `Source.cautions`."""
-        return self.inner.cautions(self._needed(names))
-
-    def require_room(self, names: Sequence[str], limit: int) -> None:
-        """See `Source.require_room`."""
-        self.inner.require_room(self._needed(names), limit)
+        """Not by rows: see `rows`."""
+        return super().share(done) if self.inner.rows is None else None
 
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
         """The named columns of the rows of the window; rows without a day are in none."""

@@ -1,4 +1,4 @@
-"""CSV and TSV files, and what is piped in: their header is read first, their rows when they are needed.
+"""CSV and TSV files, and text that is piped in: their header is read first, their rows when they are needed.
 
 Text is split into records here, before Arrow parses it: a row decides about itself alone, whatever bytes it holds.
 """
@@ -8,13 +8,10 @@ from __future__ import annotations
 import csv
 import io
 import shlex
-import sys
-import tempfile
 from codecs import BOM_UTF8
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from weakref import finalize
 
 import numpy as np
 import pyarrow as pa
@@ -22,25 +19,23 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from dpmine.errors import UnreadableFile, require_memory
-from dpmine.io.paths import READ_ERRORS, STDIN, Form, reason
+from dpmine.io.files import READ_ERRORS, STDIN, reason
 from dpmine.io.source import share_of
-from dpmine.io.text_columns import TextSource, require_declared
+from dpmine.io.sources.text_columns import TextSource, require_declared
+from dpmine.options.names import COMPRESSED, ENCODINGS, QUOTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from dpmine.io.paths import FileSet
+    from dpmine.io.files import DataFile
+    from dpmine.io.input import Input
 
-DELIMITERS = {Form.CSV: ",", Form.TSV: "\t"}
 _PIECE = 2**20  # characters that are parsed at once
 _LONGEST_ROW = 2**20  # bytes, without the line end
 _LONGEST_HEADER = 2**26  # characters
-_BEGINNING = 2**16  # bytes of standard input that are looked at before the rest
 _LF, _CR, _MARK = b'\n\r"'
-_PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-_MAGIC = {b"PAR1": Form.PARQUET, b"ARRO": Form.ARROW, b"\xff\xff\xff\xff": Form.ARROW}
 _CODECS = {"utf-8": "utf-8-sig"}  # without a mark of byte order at the beginning of the file
 _NOT_TEXT = (
     "it is empty, or not text in UTF-8 with the columns' names in its first line; write it again so, or say what it "
@@ -57,62 +52,30 @@ _CAUTIONS = {
     "multiline": f"a quotation mark that is not closed hides the rows up to the next (see --quotes); {_LEFT_OUT}",
     "none": f"each line of text is a row; {_LEFT_OUT}",
 }
-"""The notice on rows, for each `Dialect.quotes`: the same sentence whatever the rows hold."""
+"""The notice on rows, for each `_Dialect.quotes`: the same sentence whatever the rows hold."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
-    """How rows of text are written.
-
-    Attributes:
-        delimiter: what separates fields.
-        quotes: see `Input.quotes`.
-        decimal: the decimal point of numbers.
-        encoding: of the text; bytes that it has no character for are replaced by U+FFFD.
-    """
+class _Dialect:
+    """How rows of text are written: see `Input`."""
 
     delimiter: str
-    quotes: str = "double"
-    decimal: str = "."
-    encoding: str = "utf-8"
+    quotes: str
+    decimal: str
+    encoding: str
 
 
-@dataclass(frozen=True)
-class TextFile:
-    """A file, or standard input, that holds delimited text.
-
-    Attributes:
-        shown: its name in messages.
-        open: gives a stream of its bytes, from its beginning.
-        size: how many these are, where that is known.
-        packed: how they are compressed, as Arrow calls it.
-    """
-
-    shown: str
-    open: Callable[[], Any]
-    size: int | None = None
-    packed: str | None = None
-
-    def text(self, stream: Any, encoding: str) -> io.TextIOWrapper:
-        """The stream's text; bytes that are no characters are replaced."""
-        content = pa.CompressedInputStream(stream, self.packed) if self.packed else stream
-        return io.TextIOWrapper(content, encoding=_CODECS.get(encoding, encoding), errors="replace", newline="")
+def open_csv(given: Input, files: Iterable[DataFile]) -> TextSource:
+    """The columns of CSV files: see `_open_delimited`."""
+    return _open_delimited(given, list(files), ",")
 
 
-def text_files(found: FileSet) -> Iterator[TextFile]:
-    """The files found behind one argument; those packed by gzip, bzip2 or Zstandard are unpacked."""
-    for path in found.paths:
-        yield TextFile(
-            found.shown(path),
-            lambda path=path: found.system.open_input_file(path),  # type: ignore[misc]
-            found.system.get_file_info(path).size,
-            next((packed for ending, packed in _PACKED.items() if path.lower().endswith(ending)), None),
-        )
+def open_tsv(given: Input, files: Iterable[DataFile]) -> TextSource:
+    """The columns of TSV files: see `_open_delimited`."""
+    return _open_delimited(given, list(files), "\t")
 
 
-def open_delimited(
-    files: Sequence[TextFile], dialect: Dialect, declared: Mapping[str, pa.DataType], *, repeatable: bool = True
-) -> TextSource:
+def _open_delimited(given: Input, files: Sequence[DataFile], delimiter: str) -> TextSource:
     """The columns of delimited text: only headers are read here.
 
     A row that does not fit, as `_CAUTIONS` says, is left out, like a row with a null key. One person's rows decide
@@ -120,31 +83,34 @@ def open_delimited(
 
     Raises UnreadableFile where a header cannot be read, BadData for types of columns that do not exist.
     """
+    dialect = _Dialect(
+        given.separator or delimiter, given.quotes or QUOTES[0], given.decimal or ".", given.encoding or ENCODINGS[0]
+    )
     headers = [_header(file, dialect) for file in files]
     split = "split at commas unless --delimiter says otherwise" if dialect.delimiter == "," else ""
     seen = "" if files[0].shown == STDIN else f"to see it: head -n 1 {shlex.quote(files[0].shown)}"
     hints = "; ".join(filter(None, (split, seen)))
-    look = f"in the header ({hints})" if hints else "in the header"
-    require_declared(headers[0], declared, look)
-    sizes = [file.size for file in files]
+    hint = f"in the header ({hints})" if hints else "in the header"
+    require_declared(headers[0], given.kinds, hint)
+    sizes = [file.size() for file in files]
     total = None if None in sizes else sum(size or 0 for size in sizes)
     place = 0
 
     def texts(names: Sequence[str], *, strict: bool = False) -> Iterator[pa.RecordBatch]:
         nonlocal place
         before = 0
-        for file, header in zip(files, headers, strict=True):
+        for file, header, size in zip(files, headers, sizes, strict=True):
             for table, inside in _tables(file, header, names, dialect, strict=strict):
                 place = before + inside
                 yield from table.to_batches()
-            before += file.size or 0
+            before += size or 0
 
     return TextSource(
         headers[0],
-        declared,
+        given.kinds,
         texts,
-        look,
-        repeatable,
+        hint,
+        all(file.repeatable for file in files),
         decimal=dialect.decimal,
         known=(_CAUTIONS[dialect.quotes],),
         strict_texts=partial(texts, strict=True),
@@ -153,55 +119,17 @@ def open_delimited(
     )
 
 
-def piped() -> tuple[Form, TextFile]:
-    """Standard input, which can be read once, and the form that its first bytes say."""
-    stdin = sys.stdin.buffer
-    beginning = stdin.read(_BEGINNING)
-    if beginning[:4] not in _MAGIC and not {*b"\r\n"} & {*beginning}:
-        beginning += stdin.readline(_LONGEST_HEADER)
-    opened = iter([io.BytesIO(beginning), io.BufferedReader(_Joined(beginning, stdin))])  # the header, and all
-    return _MAGIC.get(beginning[:4], Form.CSV), TextFile(STDIN, lambda: next(opened))
+def _text(file: DataFile, stream: pa.NativeFile, encoding: str) -> io.TextIOWrapper:
+    """The stream's text, unpacked where the file's name says so; bytes that are no characters are replaced."""
+    packed = next((codec for ending, codec in COMPRESSED.items() if file.path.lower().endswith(ending)), None)
+    content = pa.CompressedInputStream(stream, packed) if packed else stream
+    return io.TextIOWrapper(content, encoding=_CODECS.get(encoding, encoding), errors="replace", newline="")
 
 
-class Kept:
-    """A temporary file with the content of a stream: formats with a footer are not read from their beginning.
-
-    It vanishes with the object. Raises UnreadableFile where the disk is full.
-    """
-
-    def __init__(self, stream: Any) -> None:
-        from shutil import copyfileobj
-
-        try:
-            file = tempfile.NamedTemporaryFile(prefix="dpmine-")  # noqa: SIM115 - lives as long as its owner
-            finalize(self, file.close)
-            self.name = file.name
-            copyfileobj(stream, file)
-            file.flush()
-        except OSError:
-            raise UnreadableFile(
-                "The disk for temporary files is full, or cannot be written: set TMPDIR to a folder with room."
-            ) from None
-
-
-class _Joined(io.RawIOBase):
-    """The beginning of a stream that was read already, and the rest of it."""
-
-    def __init__(self, beginning: bytes, rest: Any) -> None:
-        self._beginning, self._rest = io.BytesIO(beginning), rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, target: Any) -> int:
-        """As of any raw stream."""
-        return self._beginning.readinto(target) or int(self._rest.readinto(target))
-
-
-def _header(file: TextFile, dialect: Dialect) -> tuple[str, ...]:
+def _header(file: DataFile, dialect: _Dialect) -> tuple[str, ...]:
     try:
         with file.open() as stream:
-            line = file.text(stream, dialect.encoding).readline(_LONGEST_HEADER)
+            line = _text(file, stream, dialect.encoding).readline(_LONGEST_HEADER)
         quote = None if dialect.quotes == "none" else '"'
         names = next(csv.reader([line], delimiter=dialect.delimiter, quotechar=quote), [])
     except csv.Error:
@@ -214,13 +142,13 @@ def _header(file: TextFile, dialect: Dialect) -> tuple[str, ...]:
 
 
 def _tables(
-    file: TextFile, header: Sequence[str], names: Sequence[str], dialect: Dialect, *, strict: bool
+    file: DataFile, header: Sequence[str], names: Sequence[str], dialect: _Dialect, *, strict: bool
 ) -> Iterator[tuple[pa.Table, int]]:
     """The named columns, piece by piece, and how many of the file's bytes are read by then."""
     options: Any = _options(header, names, dialect, _Unfit("error" if strict else "skip"))
     try:
         with file.open() as stream:
-            text = file.text(stream, dialect.encoding)
+            text = _text(file, stream, dialect.encoding)
             text.readline(_LONGEST_HEADER)
             for records in _records(text, across_lines=dialect.quotes == "multiline"):
                 fit = _well_formed(records, dialect)
@@ -228,7 +156,7 @@ def _tables(
                     raise ValueError
                 if len(fit):
                     kept = _without_last_delimiter(fit, len(header), dialect)
-                    yield pacsv.read_csv(_parsed(kept), *options), stream.tell() if file.size else 0
+                    yield pacsv.read_csv(_parsed(kept), *options), stream.tell() if file.path else 0
     except READ_ERRORS as error:
         raise UnreadableFile(f"{file.shown} cannot be read: {_why(error, _RAGGED if strict else _NO_ROWS)}") from None
 
@@ -276,7 +204,7 @@ def _parsed(records: pa.Array) -> pa.BufferReader:
     return pa.BufferReader(BOM_UTF8 + content.to_pybytes() if content[:3].to_pybytes() == BOM_UTF8 else content)
 
 
-def _well_formed(records: pa.Array, dialect: Dialect) -> pa.Array:
+def _well_formed(records: pa.Array, dialect: _Dialect) -> pa.Array:
     """Those that are short enough, and leave no quotation open: Arrow would go on with the next record."""
     lengths = pc.binary_length(records)
     if (pc.max(lengths).as_py() or 0) > _LONGEST_ROW:  # the last row may have no line end, which must not matter
@@ -295,7 +223,7 @@ def _well_formed(records: pa.Array, dialect: Dialect) -> pa.Array:
     return records if pc.all(keep).as_py() else records.filter(keep)
 
 
-def _without_last_delimiter(records: pa.Array, columns: int, dialect: Dialect) -> pa.Array:
+def _without_last_delimiter(records: pa.Array, columns: int, dialect: _Dialect) -> pa.Array:
     """The records; of those with one field too much, which is empty and the last, without it."""
     codes, ends = np.frombuffer(records.buffers()[2], np.uint8), _bounds(records)[1:]
     last = codes[np.maximum(ends - 2, 0)]
@@ -320,7 +248,7 @@ class _Unfit:
         return self._answer
 
 
-def _options(header: Sequence[str], names: Sequence[str], dialect: Dialect, unfit: _Unfit) -> tuple[Any, Any, Any]:
+def _options(header: Sequence[str], names: Sequence[str], dialect: _Dialect, unfit: _Unfit) -> tuple[Any, Any, Any]:
     return (
         # Its threads drop the last reference to the handler, and abort a program that ends before they have.
         pacsv.ReadOptions(use_threads=False, block_size=2 * _LONGEST_ROW, column_names=list(header)),

@@ -1,0 +1,211 @@
+"""What to read, as a user says it: paths, the form of files, the types of columns of text, or a query."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from dpmine.errors import BadParameter
+from dpmine.io.files import STDIN, PathName, is_glob
+from dpmine.io.forms import ENDINGS, form_of, named_form
+from dpmine.options.names import CSV, ENCODINGS, PARQUET, QUOTES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dpmine.options.names import Form
+
+_FOREIGN = (".xlsx", ".xls", ".ods", ".json", ".jsonl", ".ndjson", ".xml", ".sas7bdat", ".sav", ".dta", ".orc", ".avro")
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://")
+_DELIMITER = re.compile(r"[\t\x20-\x7e](?<![A-Za-z0-9\"])")
+_TYPES = {"text": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "date": pa.date32()}
+"""What a column of text may be declared to hold."""
+_TAB = r"\t"
+"""How a tab may be typed as a delimiter."""
+_CHOICES = {"delimiter": (), "quotes": QUOTES, "decimal": (".", ","), "encoding": ENCODINGS}
+"""The options on how text is written, and their values where there are few."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """Data to read, for every call that takes `data`; needed only where a path does not say everything.
+
+    Columns of CSV files, and of queries, are text where keys, items and labels are asked for, and float64 where numbers
+    are. A type is never found from the values: one person's value could change it for all others. `types` declares
+    other types.
+
+    Args:
+        files: a path or several; "-" is standard input.
+        input_format: "parquet", "csv", "tsv" or "arrow". Default: by the endings of the names; else Parquet, and for
+            standard input what its first bytes say.
+        types: of columns of text, as a mapping or a text such as "age=int64,amount=float64". Also "text", and "date"
+            for days as 2026-11-23, whatever time follows.
+        delimiter: what separates the fields of CSV files: one character, such as ";" or a tab; default: a comma. Files
+            of no known ending are CSV files then.
+        quotes: of CSV files. "double" (the default): quotation marks may enclose a field with delimiters in it, and
+            each line is a row, whatever the others hold. "none": each line is a row, and marks are like other
+            characters. "multiline": fields may hold line breaks, too; an open mark then hides rows up to the next.
+        decimal: the decimal point of numbers in CSV files, "." (the default) or ",".
+        query: a statement in SQL, in place of files.
+        database: where the query runs: "duckdb:///FILE", "sqlite:///FILE" or "postgresql://…"; "duckdb:///:memory:" for
+            one that names files as tables (FROM 'sales.parquet').
+        encoding: of CSV files: "utf-8" (the default), "latin-1" or "windows-1252". Bytes that are none of its
+            characters become U+FFFD: an error would depend on single rows.
+
+    Raises BadParameter for combinations that contradict each other, and unknown formats and types.
+
+    Example:
+        >>> import dpmine
+        >>> data = dpmine.Input("sales.txt", input_format="csv", types="price=float64")
+        >>> data.form.name
+        'csv'
+    """
+
+    files: PathName | Sequence[PathName] = ()
+    input_format: str | None = None
+    types: Mapping[str, str] | str | None = None
+    delimiter: str | None = None
+    quotes: str | None = None
+    decimal: str | None = None
+    query: str | None = None
+    database: str | None = None
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.query is None) != (self.database is None):
+            raise BadParameter("query (--query) and database (--database) belong together: give both, or neither.")
+        if self.query is not None and (self.paths or self.input_format is not None):
+            raise BadParameter("A query takes the place of files and input_format (--input-format): leave them out.")
+        if self.query is None and not self.paths:
+            raise BadParameter("There is nothing to read: give FILE (a path or several), or query and database.")
+        if self.kinds and self.form is not None and "types" not in self.form.options:
+            raise BadParameter(
+                f"types (--types) are for columns of text, and {self.form.name} has types: leave it out, or say "
+                "--input-format csv."
+            )
+        for name, choices in _CHOICES.items():
+            self._require_text(name, choices)
+        if self.delimiter not in {None, _TAB} and not _DELIMITER.fullmatch(str(self.delimiter)):
+            raise BadParameter(
+                "delimiter (--delimiter) must be one character of ASCII, no letter, digit, quotation mark or line "
+                "break, such as ';', or \\t for a tab (as in files ending in .tsv)."
+            )
+
+    def _require_text(self, name: str, choices: tuple[str, ...]) -> None:
+        """BadParameter for an option on how text is written, where it has another value, or what is read is no text."""
+        value = getattr(self, name)
+        if value is None:
+            return
+        if choices and value not in choices:
+            raise BadParameter(f"{name} (--{name}) must be {' or '.join(map(repr, choices))}.")
+        if self.query is not None or (self.form is not None and name not in self.form.options):
+            raise BadParameter(f"{name} (--{name}) is for CSV files: leave it out, or say --input-format csv.")
+
+    @property
+    def separator(self) -> str | None:
+        """The delimiter that is given, a tab as the character."""
+        return "\t" if self.delimiter == _TAB else self.delimiter
+
+    @cached_property
+    def paths(self) -> tuple[PathName, ...]:
+        """The files; none for a query."""
+        return tuple(paths_of(self.files) or ())
+
+    @cached_property
+    def form(self) -> Form | None:
+        """Of the files, as far as it is known before they are opened."""
+        if self.input_format is not None:
+            return named_form(self.input_format)
+        unknown = PARQUET if self.delimiter is None else CSV
+        forms = {
+            form_of(os.fspath(path), unknown) for path in self.paths if path != STDIN or self.delimiter is not None
+        }
+        self._require_readable()
+        if len(forms) > 1:
+            several = ", ".join(sorted(form.name for form in forms))
+            raise BadParameter(
+                f"The files are of several forms ({several}): give those of one form at a time, or say input_format "
+                "(--input-format)."
+            )
+        return forms.pop() if forms else None
+
+    def _require_readable(self) -> None:
+        """Raises BadParameter, by their names, for files of other programs and for words that are read as files."""
+        names = [os.fspath(path) for path in self.paths if path != STDIN]
+        if foreign := [name for name in names if name.lower().endswith(_FOREIGN)]:
+            raise BadParameter(
+                f"{foreign[0]} is of a form that dpmine does not read: save it as CSV or Parquet, such as with "
+                "pandas.read_excel or pandas.read_json and to_parquet."
+            )
+        if len(names) > 1 and (stray := [name for name in names if not Path(name).suffix and _is_missing(name)]):
+            raise BadParameter(
+                f"{stray[0]!r} is read as a FILE, and there is none: names with spaces need quotes, and lists of names "
+                "commas (--features age,hours)."
+            )
+
+    @cached_property
+    def kinds(self) -> dict[str, pa.DataType]:
+        """The declared types, as Arrow's."""
+        given = self.types or {}
+        if isinstance(given, str):
+            pairs = [part.rpartition("=") for part in given.split(",") if part.strip()]
+            given = {name.strip(): kind.strip() for name, _, kind in pairs}
+        if not isinstance(given, Mapping) or not all(isinstance(name, str) and name for name in given):
+            raise BadParameter("types (--types) must name columns, such as age=int64,amount=float64.")
+        if unknown := [kind for kind in given.values() if kind not in _TYPES]:
+            raise BadParameter(f"types (--types) must be {', '.join(_TYPES)}, not {unknown[0]!r}: such as age=int64.")
+        return {name: _TYPES[kind] for name, kind in given.items()}
+
+
+@dataclass(frozen=True)
+class Days:
+    """The rows whose value in `column` is a day from `first` on and before `end`, counted from 1 January 1970."""
+
+    column: str
+    first: int
+    end: int
+
+
+@dataclass(frozen=True)
+class WindowedInput(Input):
+    """An input of which the rows of some days are read."""
+
+    days: Days | None = None
+
+
+def _is_missing(name: str) -> bool:
+    return "://" not in name and not glob.has_magic(name) and not os.path.lexists(name)
+
+
+def paths_of(data: object) -> list[PathName] | None:
+    """The paths that data are, one or a list or tuple of them; None for anything else."""
+    if isinstance(data, str | PathLike):
+        return [data]
+    if not isinstance(data, list | tuple) or not data:
+        return None
+    return list(data) if all(isinstance(path, str | PathLike) for path in data) else None
+
+
+def require_names(paths: Sequence[PathName]) -> None:
+    """BadParameter where a text names no file: it is not quoted, because it may be a line of someone's data."""
+    if not all(_is_name(path) for path in paths):
+        raise BadParameter(
+            "data holds texts, which are read as paths, and one is no file: give paths, or lists of items, [[…], …]."
+        )
+
+
+def _is_name(path: PathName) -> bool:
+    """Whether a text can only be a path: by its ending, as a URL, or because the file is there."""
+    if not isinstance(path, str) or path in {"", STDIN} or _URL.match(path) or os.path.lexists(path):
+        return True
+    ends = path.lower().endswith((*ENDINGS, *_FOREIGN))
+    return ends or (is_glob(path) and bool(glob.glob(path, recursive=True)))  # noqa: PTH207 - as below

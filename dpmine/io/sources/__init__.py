@@ -1,0 +1,1 @@
+"""One file for each kind of source: all are a `Source` (`dpmine/io/source.py`)."""
