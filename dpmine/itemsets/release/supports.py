@@ -99,8 +99,8 @@ def release(
     """Noisy supports with their intervals, as private as the noise says, under replace_one and add_remove.
 
     Requires: the itemsets are public by now, each occurs once, and `supports` are their true supports, in units and in
-    the same order. `unions` are those of the units' unions, of the itemsets of two items and more: further counts,
-    which get noise for as many counts as there are together. Values and ends of intervals fit into 64 bits.
+    the same order. `unions` are those of the units' unions, of the itemsets of two items and more. They are further
+    counts: all get noise for as many as there are together. Values and ends of intervals fit into 64 bits.
     Raises BadParameter where there are not as many supports as itemsets, or an itemset occurs twice.
     """
     kind = named(Consistency, "consistency", consistency)

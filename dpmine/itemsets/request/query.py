@@ -132,13 +132,11 @@ class Request:
             _require_rules_possible(count, sizes, supports)
         public_units = None if units is None else number_of_units(units)
         unions = _lift_of_unions(lift_of, rules=rules, units=public_units)
+        most = most_counts(count, sizes[1], subsets=rules, unions=unions)
         least = _least_support(min_support, supports, public_units)
         known = PublicCatalogue.of(catalogue, sizes)
         candidates = known.candidates(sizes)
-        if candidates is not None and count > candidates:
-            raise BadParameter(
-                f"{_K} must not exceed the {candidates} itemsets of the catalogue: give at most --top {candidates}."
-            )
+        _require_candidates(candidates, count)
         way: dict[str, Any] = {
             "count": count,
             "delta": delta,
@@ -158,9 +156,7 @@ class Request:
             requested,
             built.reason,
             None if top_k.name == DISCOVER else max_items_per_unit,
-            BudgetSplit.of(
-                top_k, supports, below_one("delta", delta), most_counts(count, sizes[1], subsets=rules, unions=unions)
-            ),
+            BudgetSplit.of(top_k, supports, below_one("delta", delta), most),
             rules,
             unions,
             public_units,
@@ -197,6 +193,13 @@ class Request:
     def epsilon(self) -> Fraction:
         """As it was given: that of the selection, or of all where the split was left to us."""
         return self.asked.epsilon
+
+
+def _require_candidates(candidates: int | None, count: int) -> None:
+    if candidates is not None and count > candidates:
+        raise BadParameter(
+            f"{_K} must not exceed the {candidates} itemsets of the catalogue: give at most --top {candidates}."
+        )
 
 
 def _split(total: Fraction, release_support: Number | str | None) -> tuple[Fraction, Fraction]:

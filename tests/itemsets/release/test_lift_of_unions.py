@@ -189,10 +189,10 @@ def test_all_intervals_and_measures_hold_together(units: Units, data: st.DataObj
     for known, true in ((found, together), (found.unions, unions)):
         assert all(low <= true[itemset] <= high for itemset, (_, (low, high)) in known.by_itemset.items())
     for row in association_rules(found, units=len(units), several_baskets=True).to_dict("records"):
-        sides = row["antecedents"] | row["consequents"], row["antecedents"], row["consequents"]
-        expected = measures(*(unions[side] for side in sides), len(units))
+        a, c = row["antecedents"], row["consequents"]
+        expected = measures(unions[a | c], unions[a], unions[c], len(units))
         expected.pop("confidence", None)
-        expected |= measures(*(together[side] for side in sides), None)
+        expected |= measures(together[a | c], together[a], together[c], None)
         for name, value in expected.items():
             assert row[f"{name}_low"] <= value <= row[f"{name}_high"], name
 
@@ -243,8 +243,8 @@ def assert_rules_are_those_of(units: Units, result: TopItemsets) -> None:
     assert len(frame)
     for row in frame.to_dict("records"):
         sides = [row["antecedents"] | row["consequents"], row["antecedents"], row["consequents"]]
-        together, whole = true_supports(units, sides), true_supports(of_unions(units), sides)
-        expected = measures(*whole, len(units)) | {"confidence": Fraction(together[0], together[1])}
+        together, (x, a, c) = true_supports(units, sides), true_supports(of_unions(units), sides)
+        expected = measures(x, a, c, len(units)) | {"confidence": Fraction(together[0], together[1])}
         assert {name: row[name] for name in expected} == {name: float(value) for name, value in expected.items()}
         assert row["noisy_support"] == together[0]
     rows = {frozenset(row["items"]): row["noisy_support"] for row in result.to_dict()["unions"]}
