@@ -75,7 +75,7 @@ class Amount:
         """Whether it can be kept: at most 780 digits above and below each line."""
         return all(max(n.numerator.bit_length(), n.denominator.bit_length()) <= _LONGEST_NUMBER for n in self)
 
-    def to_dict(self, *names: str) -> dict[str, Any]:
+    def to_dict(self, *names: str) -> dict[str, float | str]:
         """JSON-ready: floats for reading, exact texts beside them; of all numbers, or of those named."""
         chosen = names or tuple(field.name for field in fields(self))
         readable = {name: _readable(getattr(self, name)) for name in chosen}

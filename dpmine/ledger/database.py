@@ -8,7 +8,7 @@ import threading
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakSet, finalize
 
 from sqlalchemy import create_engine, event, make_url
@@ -178,7 +178,7 @@ def _server_engine(url: URL) -> Engine:
     return engine
 
 
-def _prepare_sqlite(connection: Any, _record: Any) -> None:
+def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     """Every commit is on the disk before it returns; transactions begin where we say so."""
     connection.isolation_level = None
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):

@@ -245,7 +245,7 @@ class Ledger:
 
         Raises BadParameter for another form.
         """
-        wanted, datasets = named(Form, "form", form), list[dict[str, Any]]()
+        wanted, datasets = named(Form, "form", form), list[dict[str, object]]()
         with self._database.reading() as connection:
             for budget in records.all_budgets(connection):
                 if wanted is Form.DP_EVENT:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import TypeAlias
 
-    from sqlalchemy import BindParameter, Connection
+    from sqlalchemy import BindParameter, Connection, RowMapping
 
-    Row: TypeAlias = Mapping[Any, Any]
+    Row: TypeAlias = RowMapping | Mapping[str, Any]
 
 
 _LONGEST_JOB = 1000  # characters

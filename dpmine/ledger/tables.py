@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sqlalchemy import Connection, Inspector
+    from sqlalchemy.engine.interfaces import ReflectedIndex
+    from sqlalchemy.types import TypeEngine
 
 
 _NAME = String(200)
@@ -41,7 +43,7 @@ _VERSION = 1
 """Of these tables; a ledger of another one is rejected."""
 
 
-def _filled(**kinds: Any) -> list[Column[Any]]:
+def _filled(**kinds: String | type[Text | Integer]) -> list[Column[Any]]:
     """Columns of these names and types, none of which is ever null; a unit is "" until the first charge."""
     return [Column(name, kind, nullable=False) for name, kind in kinds.items()]
 
@@ -193,7 +195,7 @@ def _is_as_made(connection: Connection, found: Inspector, table: Table) -> bool:
     )
 
 
-def _indexes(found: Inspector, table: str) -> set[tuple[str, tuple[Any, ...], bool]]:
+def _indexes(found: Inspector, table: str) -> set[tuple[str, tuple[str | None, ...], bool]]:
     """Those beside the primary key; a condition other than ours makes another index of it."""
     return {
         (str(index["name"]), tuple(index["column_names"]), bool(index["unique"]) and _is_ours(index))
@@ -201,10 +203,10 @@ def _indexes(found: Inspector, table: str) -> set[tuple[str, tuple[Any, ...], bo
     }
 
 
-def _is_ours(index: Any) -> bool:
+def _is_ours(index: ReflectedIndex) -> bool:
     condition: Iterable[str] = str(index.get("dialect_options", {}).get("postgresql_where", ""))
     return "".join(sign for sign in condition if sign not in "() ") == "reservation>0"
 
 
-def _written(connection: Connection, kind: Any) -> str:
+def _written(connection: Connection, kind: TypeEngine[Any]) -> str:
     return str(kind.compile(dialect=connection.dialect))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from math import floor
-from typing import Any
 
 from dpmine.errors import BadParameter
 from dpmine.models.pac.theory.families import COARSEST, Family, IntervalFamily, StumpFamily, ThresholdFamily
@@ -21,7 +20,7 @@ from dpmine.models.pac.theory.sample_complexity import (
 )
 from dpmine.models.pac.theory.separator_family import SeparatorFamily
 from dpmine.parameters import Number, below_one, exact_number, named, whole
-from dpmine.planning.results import Planned
+from dpmine.planning.results import JsonObject, Planned
 from dpmine.privacy import rounded_up
 
 _LARGEST_SMOOTHNESS = 10**100
@@ -69,7 +68,7 @@ class LearningPlan(Planned):
     too_few: int | None
     notes: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """JSON-ready form."""
         return {
             "class": str(self.learned),

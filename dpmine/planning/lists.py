@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.request.catalogue import PublicCatalogue, Sizes, parse_sizes
@@ -16,7 +16,7 @@ from dpmine.itemsets.ways.items_first import ITEMS_FIRST
 from dpmine.itemsets.ways.weighted_pairs import PAIRS_IN_FULL, WeightedPairs
 from dpmine.options.names import AUTO
 from dpmine.parameters import exact_number, public_count, whole
-from dpmine.planning.results import Planned, plain
+from dpmine.planning.results import JsonObject, Planned, plain
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
@@ -76,7 +76,7 @@ class ListPlan(Planned):
     rows: tuple[ListRow, ...]
     recommended: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A plain form for JSON."""
         found = plain(self)
         rows, recommended = found.pop("rows"), found.pop("recommended")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.auditing.pairs import privacy_profile
 from dpmine.auditing.targets.claims import GIVEN, GRID, Claim, Evidence, largest_visible
@@ -25,7 +25,9 @@ from dpmine.parameters import positive, probability, truth, whole
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dpmine.auditing.targets.laws import HasLaw
     from dpmine.auditing.targets.neighbours import Pair
+    from dpmine.auditing.targets.sampling import Runs
     from dpmine.parameters import Number
 
 _ROUNDS = ((2000, 0.1, 30), (20_000, 0.02, 8), (100_000, 1e-3, 1))
@@ -119,7 +121,7 @@ class _Ranking:
         del self.found[self.size :]
 
 
-def compare_laws(mechanism: Any, claim: Claim, family: Family, budget: Budget) -> TargetReport:
+def compare_laws(mechanism: HasLaw, claim: Claim, family: Family, budget: Budget) -> TargetReport:
     """The worst that `mechanism.law` shows over all pairs tried, in both directions: certain, up to rounding.
 
     Raises BadParameter where there are no neighbours.
@@ -141,7 +143,7 @@ def compare_laws(mechanism: Any, claim: Claim, family: Family, budget: Budget) -
     return TargetReport(claim, evidence, 1.0, before, after, laws.event(level), None, tried, inf, profile)
 
 
-def compare_runs(mechanism: Any, claim: Claim, family: Family, budget: Budget) -> TargetReport:
+def compare_runs(mechanism: Runs, claim: Claim, family: Family, budget: Budget) -> TargetReport:
     """The worst pair and event that the search finds, measured on fresh runs.
 
     Law: a true claim is refuted with probability at most `budget.miss`, if runs are independent.

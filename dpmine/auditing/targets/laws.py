@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -23,6 +23,15 @@ _OFF = 1e-6  # how far the sum of probabilities may be from 1
 _NAMED = 5  # outcomes of an event
 
 
+@runtime_checkable
+class HasLaw(Protocol):
+    """A mechanism that knows its output distribution."""
+
+    def law(self, data: Any, /) -> object:
+        """A mapping from outcomes to probabilities, or a `dpmine.Law`."""
+        ...
+
+
 @dataclass(frozen=True)
 class TwoLaws:
     """The outcomes on both sides of a pair, and their probabilities on each side, shape (outcomes,)."""
@@ -32,7 +41,7 @@ class TwoLaws:
     right: FloatArray
 
     @classmethod
-    def of(cls, mechanism: Any, pair: Pair) -> TwoLaws:
+    def of(cls, mechanism: HasLaw, pair: Pair) -> TwoLaws:
         """As `mechanism.law` gives them. Raises BadParameter for what is no distribution."""
         sides = [_masses(mechanism.law(data)) for data in pair.sides()]
         outcomes = tuple(dict.fromkeys([*sides[0], *sides[1]]))
@@ -59,7 +68,7 @@ class TwoLaws:
         return f"the outcome is {named}{more}" if len(ranked) == 1 else f"the outcome is one of: {named}{more}"
 
 
-def _masses(law: Any) -> dict[Hashable, float]:
+def _masses(law: object) -> dict[Hashable, float]:
     """The probability of every outcome; of a `Law` by position, and None for nothing."""
     if isinstance(law, Law):
         masses: dict[Hashable, float] = dict(enumerate(law.pmf.tolist()))

@@ -66,11 +66,11 @@ class Pair(Protocol):
 class Family(Protocol):
     """Pairs of neighbours to try."""
 
-    def starts(self) -> Iterator[Any]:
+    def starts(self) -> Iterator[Pair]:
         """Structured pairs, the most telling ones first; it may be endless."""
         ...
 
-    def changed(self, pair: Any, bits: BitSource) -> Any | None:
+    def changed(self, pair: Any, bits: BitSource) -> Pair | None:
         """Another pair, a small change away; None where there is none."""
         ...
 
@@ -79,8 +79,8 @@ class Family(Protocol):
 class GivenPair:
     """Two data sets as they were given."""
 
-    before: Any
-    after: Any
+    before: object
+    after: object
 
     def sides(self) -> Sides:
         """The two, themselves."""
@@ -140,7 +140,7 @@ class ScoreVectors:
     sizes: Sequence[int] = _SIZES
     lowest: int | None = None
     moving: int | None = None
-    form: Callable[[list[Any]], Any] = list
+    form: Callable[[list[Any]], object] = list
 
     def __post_init__(self) -> None:
         positive("sensitivity", self.sensitivity)
@@ -150,7 +150,7 @@ class ScoreVectors:
         if not self.sizes or any(whole("sizes", size) > _MOST_CANDIDATES for size in self.sizes):
             raise BadParameter(f"sizes must be numbers of candidates from 1 to {_MOST_CANDIDATES}.")
 
-    def formed(self, scores: Iterable[Fraction]) -> Any:
+    def formed(self, scores: Iterable[Fraction]) -> object:
         """A data set of these scores."""
         number = int if positive("sensitivity", self.sensitivity).denominator == 1 else float
         return self.form([number(score) for score in scores])
@@ -235,7 +235,7 @@ class CountTables(ScoreVectors):
     moving: int | None = 1
     sparse: bool = False
 
-    def formed(self, scores: Iterable[Fraction]) -> Any:
+    def formed(self, scores: Iterable[Fraction]) -> object:
         """A list, or a dict with labels such as "a0"."""
         counts = [int(score) for score in scores]
         return {f"a{place}": count for place, count in enumerate(counts) if count} if self.sparse else self.form(counts)
@@ -248,7 +248,7 @@ class Rows:
     rows: tuple[Hashable, ...]
     left: tuple[Hashable, ...]
     right: tuple[Hashable, ...]
-    form: Callable[[list[Any]], Any]
+    form: Callable[[list[Any]], object]
 
     def sides(self) -> Sides:
         """Before and after."""
@@ -268,10 +268,10 @@ class RowSets:
     Raises BadParameter for less than two values under replace_one, or none.
     """
 
-    values: Sequence[Any]
+    values: Sequence[Hashable]
     neighbors: Neighbors | str = Neighbors.REPLACE_ONE
     sizes: Sequence[int] = (0, 1, 2, 4, 9)
-    form: Callable[[list[Any]], Any] = list
+    form: Callable[[list[Any]], object] = list
 
     def __post_init__(self) -> None:
         least = 1 if Neighbors.parse(self.neighbors) is Neighbors.ADD_REMOVE else 2
@@ -302,7 +302,7 @@ class RowSets:
                 return replace(pair, left=left, right=right)
         return replace(pair, rows=tuple(rows))
 
-    def _units(self) -> list[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    def _units(self) -> list[tuple[tuple[Hashable, ...], tuple[Hashable, ...]]]:
         if Neighbors.parse(self.neighbors) is Neighbors.ADD_REMOVE:
             return [((), (value,)) for value in self.values]
         first, *others = self.values

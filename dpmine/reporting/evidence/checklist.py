@@ -56,7 +56,7 @@ def checklist(facts: Facts) -> str:
     return page.replace("&#39;", "'").replace("&#34;", '"') + "\n"  # quotes are no markup
 
 
-def _job(facts: Facts, place: int) -> dict[str, Any]:
+def _job(facts: Facts, place: int) -> dict[str, object]:
     job, result = facts.job_file.jobs[place], facts.results[place]
     said = {"name": job.name, "kind": job.kind, "input": job.source, "rows": job.options.get("rows_per_unit")}
     if result is None:
@@ -80,6 +80,6 @@ def _template() -> Template:
     return Environment(loader=loader, autoescape=True, finalize=_shown, **options).get_template("checklist.md.j2")
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: object) -> object:
     """What the page prints: texts on one line."""
     return printable(value) if type(value) is str else value

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData, DpmineError
 from dpmine.io.atomic import read_file
@@ -88,7 +88,7 @@ class Facts:
         one, column = self.words.one, self.budget.unit
         return one if one == column else f"{one} ({column})"
 
-    def guarantees(self) -> dict[str, Any]:
+    def guarantees(self) -> dict[str, object]:
         """The guarantee of each job, and what all come to, JSON-ready."""
         budget = self.budget
         jobs = [

@@ -7,7 +7,7 @@ YAML, and JSON is that, too.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.privacy import Neighbors, rounded_up
 from dpmine.reporting.evidence.facts import mechanism
@@ -30,7 +30,7 @@ _SECURITY = (
 )
 
 
-def registry_entry(facts: Facts) -> dict[str, Any]:
+def registry_entry(facts: Facts) -> dict[str, object]:
     """The entry, JSON-ready, as a draft: see `OPEN`."""
     budget, title = facts.budget, facts.job_file.title
     return {
@@ -101,7 +101,7 @@ def _mechanisms(facts: Facts) -> list[str]:
     return sorted({mechanism(job, result) for job, result in facts.released})
 
 
-def _parameters(facts: Facts) -> dict[str, Any]:
+def _parameters(facts: Facts) -> dict[str, object]:
     """The sums of ε and δ, which hold under any accounting, and what else was charged to the data."""
     together, spent = facts.together, facts.budget.guarantee
     return {

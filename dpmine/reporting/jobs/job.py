@@ -125,7 +125,7 @@ class Job(ABC):
         """Charge the ledger, read the data, release. Raises whatever the library's call raises."""
 
     @cached_property
-    def content(self) -> dict[str, Any]:
+    def content(self) -> dict[str, object]:
         """What is asked, whatever it is called: two jobs of the same content are the same job.
 
         A recurring job is the same on every machine, wherever its input and its ledger are, and whatever part of the
@@ -158,7 +158,7 @@ class Job(ABC):
         """Of what is asked, in 16 hexadecimal digits."""
         return _digest(self.content)
 
-    def _canonical(self, name: str) -> Any:
+    def _canonical(self, name: str) -> object:
         """An option, in one of its spellings: lists with commas as lists, dashes as underscores."""
         value = self.options[name]
         if name == "database":
@@ -221,15 +221,15 @@ class Job(ABC):
         return str(value)
 
 
-def _digest(content: Mapping[str, Any]) -> str:
+def _digest(content: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _number_or_text(text: str) -> Any:
+def _number_or_text(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> object:
     """A value of a job file for JSON: numbers that are equal are written alike."""
     if isinstance(value, bool | str):
         return value

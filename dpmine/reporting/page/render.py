@@ -197,7 +197,7 @@ def _label(outcome: JobOutcome) -> tuple[Sequence[str], str] | None:
     return (outcome.job.paths, label) if isinstance(label, str) else None
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     """A value as text, which the page puts on one line; of several, each by itself."""
     if isinstance(value, list):
         return ", ".join(printable(_written(each)) for each in value)
@@ -206,7 +206,7 @@ def _written(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def _spending(report: Report, budget: Budget, here: Amount) -> dict[str, Any]:
+def _spending(report: Report, budget: Budget, here: Amount) -> dict[str, object]:
     """The ledger on the page."""
     granted, remaining = budget.granted, budget.remaining_of(name_and_part(report.job_file.terms.dataset)[1])
     rest = granted - remaining - here

@@ -184,8 +184,8 @@ def law_of(masses: Any) -> Any:
 untyped: Any = audit
 CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: untyped(Answers()), "neighbours"),
-    (lambda: audit("exponential", "epsilon=1", [([0], [1])]), "function, not a name"),
-    (lambda: audit(3, "epsilon=1", [([0], [1])]), "function of a data set"),
+    (lambda: untyped("exponential", "epsilon=1", [([0], [1])]), "function, not a name"),
+    (lambda: untyped(3, "epsilon=1", [([0], [1])]), "function of a data set"),
     (lambda: untyped(Answers(), 1, [([0], [1])]), "claim must be"),
     (lambda: audit(Answers(), "epsilon=1", []), "no neighbours"),
     (lambda: audit(Answers(), "epsilon=1", [([0], [1])], seconds=0), "seconds"),
