@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from dpmine.auditing import run
 from dpmine.auditing.targets.claims import Claim
-from dpmine.auditing.targets.comparison import Budget, compare_laws, compare_runs
-from dpmine.auditing.targets.laws import HasLaw
+from dpmine.auditing.targets.comparison import Budget, HasLaw, compare_laws, compare_runs
 from dpmine.auditing.targets.neighbours import Family, Sides, as_family
 from dpmine.auditing.targets.sampling import Batch
 from dpmine.errors import BadParameter

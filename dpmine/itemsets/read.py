@@ -14,7 +14,7 @@ from dpmine.itemsets.ingest.lines import DoesNotFit, declared, read_whole, restr
 from dpmine.itemsets.ingest.one_hot import as_lists
 from dpmine.itemsets.transactions.interface import Engine, LoadedTransactions
 from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, require_catalogue_room
-from dpmine.ledger.dry_run import DryRun
+from dpmine.ledger.charging import DryRun
 from dpmine.options.names import PARQUET
 from dpmine.parameters import named
 

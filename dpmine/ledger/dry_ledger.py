@@ -8,7 +8,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpmine.errors import BadParameter
-from dpmine.ledger.dry_run import DryRun
+from dpmine.ledger.charging import DryRun
 from dpmine.ledger.ledger import Ledger
 
 if TYPE_CHECKING:

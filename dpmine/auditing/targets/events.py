@@ -316,12 +316,12 @@ def frozen(outcome: object) -> Hashable:
     """The outcome as something that can be counted: lists and arrays as tuples, mappings as tables, NaN as a text."""
     if type(outcome) in _COUNTABLE:
         return outcome
+    if isinstance(outcome, np.generic | np.ndarray):
+        outcome = outcome.tolist()
     if isinstance(outcome, float):
         return float(outcome) if outcome == outcome else "not a number"  # noqa: PLR0124 - NaN is unequal to itself
     if isinstance(outcome, list | tuple):
         return tuple([frozen(entry) for entry in outcome])
-    if isinstance(outcome, np.generic | np.ndarray):
-        return frozen(outcome.tolist())
     if isinstance(outcome, Mapping):
         return _Table((frozen(key), frozen(value)) for key, value in outcome.items())
     if isinstance(outcome, AbstractSet):

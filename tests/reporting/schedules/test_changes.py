@@ -16,10 +16,9 @@ from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.release.supports import Consistency, release
 from dpmine.ledger.budget import Amount
-from dpmine.reporting.changes import EACH, changes, supports
 from dpmine.reporting.document import Document
 from dpmine.reporting.page.render import render
-from dpmine.reporting.page.windows import windows_of
+from dpmine.reporting.page.windows import EACH, changes, supports, windows_of
 from dpmine.reporting.timeline import Passed, Timeline
 
 if TYPE_CHECKING:
