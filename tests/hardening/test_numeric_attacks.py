@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from support.cases import every
-from support.mechanism_laws import PURE
+from support.mechanisms import PURE
 from support.numpy_bits import NumpyBits
 from support.tapes import TapeBits, TapeExhausted
 

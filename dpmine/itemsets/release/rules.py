@@ -49,7 +49,7 @@ def association_rules(
     antecedents and consequents (frozensets), noisy_support (Int64, of A ∪ C, in units), and support where units are
     given. Each measure is a float with its bounds, <measure>_low and <measure>_high. With probability `release.level`
     or more, all bounds of all measures hold together (for the true measures, in units, wherever those exist). Bounds
-    are rounded outwards. Conviction is infinite at confidence 1. Lift is NaN where the released support of C is 0. A
+    are rounded outwards. Conviction is infinite where C misses no unit with A. Lift is NaN where C has no unit. A
     rule whose antecedent has the released support 0 has no confidence and is left out.
 
     Raises BadParameter for supports as drawn, for itemsets without their subsets, and for parameters out of range.

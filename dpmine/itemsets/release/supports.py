@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.release.noise import SupportNoise
 
-Itemset: TypeAlias = frozenset[Any]
+Item: TypeAlias = Any
+"""As it is released: integers or texts. Those of one result are mostly of one type, which only the data say."""
+Itemset: TypeAlias = frozenset[Item]
 Interval: TypeAlias = tuple[int, int]
 
 LARGEST_SUPPORT = 2**63 - 1
@@ -199,20 +201,20 @@ def _inclusions(itemsets: Sequence[Itemset]) -> Iterator[tuple[int, int]]:
                 yield places[subset], place
 
 
-def _parts(itemset: Itemset, largest: int) -> Iterator[tuple[Any, ...]]:
+def _parts(itemset: Itemset, largest: int) -> Iterator[tuple[Item, ...]]:
     """The non-empty parts of an itemset, of up to `largest` items."""
     return chain.from_iterable(combinations(itemset, size) for size in range(1, largest + 1))
 
 
-def in_order(items: Iterable[Any]) -> list[Any]:
+def in_order(items: Iterable[Item]) -> list[Item]:
     """Items sorted, integers before texts."""
     return sorted(items, key=_place)
 
 
-def sort_key(itemset: frozenset[Any]) -> list[tuple[bool, Any]]:
+def sort_key(itemset: Itemset) -> list[tuple[bool, Item]]:
     """What itemsets are sorted by: their items in order."""
     return sorted(map(_place, itemset))
 
 
-def _place(item: Any) -> tuple[bool, Any]:
+def _place(item: Item) -> tuple[bool, Item]:
     return isinstance(item, str), item

@@ -24,7 +24,7 @@ from dpmine.itemsets.release import noise as support_noise
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace, l1_sensitivity
 from dpmine.itemsets.release.rules import association_rules
 from dpmine.itemsets.release.supports import Consistency, most_counts, noisy, release, with_subsets
-from dpmine.itemsets.request.query import Request
+from dpmine.itemsets.request.query import Query, Request
 from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
@@ -322,10 +322,9 @@ def test_errors_say_what_lift_of_needs_before_anything_is_read(options: dict[str
 
 def test_noise_is_chosen_for_all_counts_and_nothing_is_added_to_epsilon() -> None:
     """At δ = 1e-5, Laplace noise is narrower for 6 supports, and Gaussian noise for 8 counts."""
-    asked: dict[str, Any] = {"k": 2, "size": 2, "epsilon": 1, "delta": "1e-5", "mechanism": "exponential"}
-    asked |= {"neighbors": "replace_one", "catalogue": list("abcdefgh"), "kbar": None, "max_items_per_unit": None}
-    asked |= {"release_support": "auto", "rules": True, "units": 60, "not_private": False}
-    plain, more = (Request.of(**asked, lift_of=lift_of) for lift_of in (None, "units"))
+    asked: dict[str, Any] = {"k": 2, "delta": "1e-5", "mechanism": "exponential", "catalogue": list("abcdefgh")}
+    asked |= {"release_support": "auto", "rules": True, "units": 60}
+    plain, more = (Request.of(Query(**asked, lift_of=lift_of)) for lift_of in (None, "units"))
     assert isinstance(plain.split.supports, DiscreteLaplace)
     assert isinstance(more.split.supports, DiscreteGaussian)
     assert plain.guarantee.epsilon == more.guarantee.epsilon == 1
