@@ -25,7 +25,7 @@ from dpmine.auditing.pairs import (
     PairSide,
     Precision,
     Terms,
-    critical_gaps,
+    critical_leads,
     measure_both,
     structured,
 )
@@ -171,19 +171,19 @@ def audit_top_k(way: TopK) -> AuditRow:
     scope, claim = scope_of(once), Terms(float(way.epsilon), float(way.delta))
     precision = Precision((way.count + 1) * DIRECT.relative, DIRECT.absolute)
     worst, masses = NOTHING, _masses_of(way)
-    gaps = critical_gaps(once, scope)
-    for pair in [*structured(scope, gaps[::_EVERY]), *_overtaking(scope, gaps, way.count)]:
+    leads = critical_leads(once, scope)
+    for pair in [*structured(scope, leads[::_EVERY]), *_overtaking(scope, leads, way.count)]:
         left, right = (masses(pair, side) for side in PairSide)
         worst = measure_both(left, right, claim, precision=precision, known=worst)
     figures = way.epsilon, way.delta, worst.delta, worst.epsilon
     return AuditRow(f"{way.name}, k = {way.count}", way.neighbors, *figures)
 
 
-def _overtaking(scope: ClaimScope, gaps: Sequence[float], count: int) -> Iterator[Pair]:
+def _overtaking(scope: ClaimScope, leads: Sequence[float], count: int) -> Iterator[Pair]:
     """As many as there are places lead a crowd by a number, or lie behind it, and all of them move apart from it."""
     down, up = min(scope.moves), max(scope.moves)
-    for gap, crowd, dummies in product(gaps, (1, 2, _CROWD), scope.dummies):
-        for leaders, others in ((0.0, gap), (gap, 0.0)):
+    for lead, crowd, dummies in product(leads, (1, 2, _CROWD), scope.dummies):
+        for leaders, others in ((0.0, lead), (lead, 0.0)):
             yield Pair((Group(1 + leaders, up, count), Group(1 + others, down, crowd)), dummies)
 
 

@@ -360,10 +360,10 @@ class Budget:
         over = after.spent - self.granted
         missing = Amount(*(max(number, Fraction(0)) for number in over))
         name = f"{self.dataset}/{part}" if part else self.dataset
-        asked, left, short_by = (each.shown(self.accounting) for each in (amount, amount - over, missing))
+        requested, left, short_by = (each.shown(self.accounting) for each in (amount, amount - over, missing))
         return (
-            f"The budget of {name!r} does not allow this: requested {asked}; remaining {left}; short by {short_by}. "
-            f"{self._advice(amount, over)}"
+            f"The budget of {name!r} does not allow this: requested {requested}; remaining {left}; "
+            f"short by {short_by}. {self._advice(amount, over)}"
         )
 
     def _advice(self, amount: Amount, over: Amount) -> str:

@@ -286,9 +286,9 @@ def replayed(history: Iterable[tuple[Entry, object]]) -> Budget:
     """
     budget: Budget | None = None
     seal, reserved = START, dict[int, tuple[str, Amount]]()
-    for number, (entry, written) in enumerate(history, start=1):
+    for number, (entry, stored_seal) in enumerate(history, start=1):
         seal = entry.seal(seal)
-        if entry.number != number or seal != written:
+        if entry.number != number or seal != stored_seal:
             raise BadLedger(f"The history of {entry.dataset!r} was changed at entry {number}: restore a copy.")
         try:
             budget = _after(budget, entry, reserved)

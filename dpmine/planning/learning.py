@@ -101,18 +101,18 @@ class LearningPlan(Planned):
         )
 
     def _bounds(self) -> list[str]:
-        said = []
+        sentences = []
         if self.too_few is not None:
-            said.append(f"With {self.too_few:,} or fewer, every learner misses some rule half of the time.")
+            sentences.append(f"With {self.too_few:,} or fewer, every learner misses some rule half of the time.")
         if self.learned is LearnedClass.THRESHOLDS:
             records = self.private or self.labels
             # two digits, from below; it is more than 4/5 whatever the number
             share = floor(100 * max(Fraction(needle_failure(records, self.target.epsilon)), Fraction(4, 5))) / 100
-            said.append(
+            sentences.append(
                 f"Where nothing is known about the data, no number is enough: with {records:,} records every private "
                 f"learner has an error above 1/4 on some data, with probability {share:.2f} or more."
             )
-        return said
+        return sentences
 
 
 def plan_learning(

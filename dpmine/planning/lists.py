@@ -68,9 +68,9 @@ class ListPlan(Planned):
 
     def to_dict(self) -> JsonObject:
         """A plain form for JSON."""
-        found = plain(self)
-        rows, recommended = found.pop("rows"), found.pop("recommended")
-        return {**found, "mechanisms": rows, "recommended": recommended}
+        document = plain(self)
+        rows, recommended = document.pop("rows"), document.pop("recommended")
+        return {**document, "mechanisms": rows, "recommended": recommended}
 
     def __str__(self) -> str:
         low, high = self.sizes

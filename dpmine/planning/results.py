@@ -141,11 +141,11 @@ class Plan(Planned):
 
     def to_dict(self) -> JsonObject:
         """A plain form for JSON."""
-        found = plain(self)
+        document = plain(self)
         names = ("rows", "pure_lower_bound", "approximate_lower_bound", "recommendation")
-        rows, pure, approximate, recommended = map(found.pop, names)
+        rows, pure, approximate, recommended = map(document.pop, names)
         bounds = {"pure": pure, "approximate": approximate}
-        return {**found, "mechanisms": rows, "lower_bounds": bounds, "recommended": recommended}
+        return {**document, "mechanisms": rows, "lower_bounds": bounds, "recommended": recommended}
 
     def plot(self, path: str | Path, *, shape: Shape = Shape.POWER_LAW) -> None:
         """Write a picture (.svg or .png) of the success probability of every mechanism against the lead.

@@ -109,9 +109,9 @@ class Course:
     def _windows(self, charged: Collection[str]) -> tuple[Window, ...]:
         """From the start, or the first one that was charged, to the one that is asked for."""
         schedule = self.recurring.schedule
-        known = [Window.parse(key.partition(" ")[0], schedule.every) for key in charged]
-        first = schedule.start or min([*known, self.asked])
-        return schedule.windows(first, max([*known, self.asked]))
+        charged_windows = [Window.parse(key.partition(" ")[0], schedule.every) for key in charged]
+        first = schedule.start or min([*charged_windows, self.asked])
+        return schedule.windows(first, max([*charged_windows, self.asked]))
 
     def _charges(self) -> Charges:
         terms = self.recurring.terms

@@ -271,17 +271,17 @@ def _search(
         raise BadParameter("There are no neighbours to try: give at least one pair.")
     bits = SeededBits(budget.seed)
     for climb in range(_CLIMBS):
-        best, place = ranking.found[climb % len(ranking.found)]
+        best, current = ranking.found[climb % len(ranking.found)]
         for _ in range(budget.steps):
             if clock.passed(ends[1]):
                 return ranking
-            proposal = family.changed(place, bits)
+            proposal = family.changed(current, bits)
             if proposal is None:
                 continue
-            found = shows(proposal)
-            ranking.add(found, proposal)
-            if found.rank >= best.rank:
-                best, place = found, proposal
+            evidence = shows(proposal)
+            ranking.add(evidence, proposal)
+            if evidence.rank >= best.rank:
+                best, current = evidence, proposal
     return ranking
 
 
@@ -289,19 +289,19 @@ def _chosen(
     pairs: list[Pair], choose: Callable[[Pair, int, float], Chosen], clock: _Clock, sampler: Sampler, budget: Budget
 ) -> tuple[Pair, Chosen]:
     """The worst of the pairs, by more and more runs of fewer and fewer; and its event. Requires: at least one pair."""
-    found: list[tuple[Pair, Chosen]] = []
+    candidates: list[tuple[Pair, Chosen]] = []
     for (draws, loose, kept), end in zip(_ROUNDS[1:], _CHOSEN, strict=True):
-        wanted, found = min(draws, budget.samples), []
+        wanted, candidates = min(draws, budget.samples), []
         each_run = max(sampler.speed, clock.used / max(1, sampler.draws))  # looking at outcomes included
         room = (end * clock.seconds - clock.used) / (2 * len(pairs) * each_run)
-        each = max(min(wanted, _FEW_DRAWS), min(wanted, int(room)))
+        draws_per_side = max(min(wanted, _FEW_DRAWS), min(wanted, int(room)))
         for pair in pairs:
-            found.append((pair, choose(pair, each, loose)))
+            candidates.append((pair, choose(pair, draws_per_side, loose)))
             if clock.passed(end):
                 break
-        found.sort(key=lambda entry: entry[1].evidence.rank, reverse=True)
-        pairs = [pair for pair, _ in found[:kept]]
-    return found[0]
+        candidates.sort(key=lambda entry: entry[1].evidence.rank, reverse=True)
+        pairs = [pair for pair, _ in candidates[:kept]]
+    return candidates[0]
 
 
 def _affordable(samples: int, clock: _Clock, sampler: Sampler) -> int:

@@ -62,9 +62,9 @@ class Bins:
 
     def place(self, seen: Hashable) -> int:
         """The bin's number."""
-        known = self.values.get(seen)
-        if known is not None:
-            return known
+        bin_number = self.values.get(seen)
+        if bin_number is not None:
+            return bin_number
         if self.edges and _is_number(seen):
             return len(self.values) + bisect_left(self.edges, float(seen))
         return self.count - 1
@@ -187,9 +187,9 @@ def _orders(left: FloatArray, right: FloatArray, values: int) -> list[IntArray]:
 
     By likelihood ratio, where the best event is; each alone; numbers from below and from above. Of the bins found only.
     """
-    found = np.flatnonzero(left + right)
-    ranked = found[np.argsort(-(left[found] + 0.5) / (right[found] + 0.5), kind="stable")]
-    stretches = found[found >= values]
+    occupied = np.flatnonzero(left + right)
+    ranked = occupied[np.argsort(-(left[occupied] + 0.5) / (right[occupied] + 0.5), kind="stable")]
+    stretches = occupied[occupied >= values]
     return [ranked, *ranked[1:, None], *([stretches, stretches[::-1]] if stretches.size > 1 else [])]
 
 
@@ -204,10 +204,10 @@ def _prefix(orders: list[IntArray], place: int) -> frozenset[int]:
 
 def _seen(look: Look, outcomes: Counts) -> Counts:
     """What is seen of the outcomes, and how often."""
-    found: Counts = Counter()
+    sightings: Counts = Counter()
     for outcome, count in outcomes.items():
-        found[look.see(outcome)] += count
-    return found
+        sightings[look.see(outcome)] += count
+    return sightings
 
 
 def _bins(seen: Counts) -> Bins:
@@ -229,12 +229,12 @@ def _each(values: Iterable[Hashable]) -> Bins:
 
 def looks(outcomes: Sequence[object], *, bits: bool = True) -> list[Look]:
     """The ways to look at such outcomes, which are `frozen`: as a whole, by length, entries and bits of floats."""
-    found = [Look("the outcome", _whole)]
+    ways = [Look("the outcome", _whole)]
     if any(isinstance(outcome, tuple) for outcome in outcomes):
-        found += _of_many(outcomes)
+        ways += _of_many(outcomes)
     if any(isinstance(outcome, _Table) for outcome in outcomes):
-        found += _of_mappings(outcomes)
-    return [*found, *(more for look in found if bits for more in _of_floats(look, outcomes))]
+        ways += _of_mappings(outcomes)
+    return [*ways, *(more for look in ways if bits for more in _of_floats(look, outcomes))]
 
 
 def _of_floats(look: Look, outcomes: Sequence[object]) -> Iterator[Look]:
@@ -246,15 +246,15 @@ def _of_floats(look: Look, outcomes: Sequence[object]) -> Iterator[Look]:
 
 def _of_many(outcomes: Sequence[object]) -> list[Look]:
     longest = max(len(outcome) for outcome in outcomes if isinstance(outcome, tuple))
-    found = [Look("the number of entries", _length)]
-    found += [Look(f"entry {place}", _Entry(place)) for place in range(min(longest, _ENTRIES))]
+    ways = [Look("the number of entries", _length)]
+    ways += [Look(f"entry {place}", _Entry(place)) for place in range(min(longest, _ENTRIES))]
     if longest > 1:
-        found += [
+        ways += [
             Look("the sum of all entries", _sum),
             Look("the largest entry", _largest),
             Look("the place of the largest entry", _place_of_largest),
         ]
-    return found
+    return ways
 
 
 def _of_mappings(outcomes: Sequence[object]) -> list[Look]:

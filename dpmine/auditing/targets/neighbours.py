@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Sides: TypeAlias = "tuple[Any, Any]"
 
-_GAPS = (0, 2, 1, 8, 4, 16)  # between scores, in sensitivities
+_LEADS = (0, 2, 1, 8, 4, 16)  # between scores, in sensitivities
 _SIZES = (2, 3, 10, 1, 5)
 _MOST_CANDIDATES = 40  # of a pair that a climb proposes
 
@@ -159,8 +159,8 @@ class ScoreVectors:
         """A leader before a crowd, a crowd before a loser, a ladder, at all leads, with all moves; no repetitions."""
         pairs = (
             self._pair(scores, moves)
-            for gap, size in product(_GAPS, self.sizes)
-            for scores in _shapes(gap, size)
+            for lead, size in product(_LEADS, self.sizes)
+            for scores in _shapes(lead, size)
             for moves in self._moves(size)
         )
         return iter(dict.fromkeys(filter(self._admits, pairs)))
@@ -209,12 +209,12 @@ class ScoreVectors:
         return self.moving is None or max(pair.moves.count(1), pair.moves.count(-1)) <= self.moving
 
 
-def _shapes(gap: int, size: int) -> Iterator[tuple[int, ...]]:
+def _shapes(lead: int, size: int) -> Iterator[tuple[int, ...]]:
     """All at least 1, so that every move is allowed, and at 0 for those that appear."""
-    yield (1 + gap, *[1] * (size - 1))
-    yield (1, *[1 + gap] * (size - 1))
-    yield tuple(1 + gap * place for place in range(size))
-    yield (gap, *[0] * (size - 1))
+    yield (1 + lead, *[1] * (size - 1))
+    yield (1, *[1 + lead] * (size - 1))
+    yield tuple(1 + lead * place for place in range(size))
+    yield (lead, *[0] * (size - 1))
 
 
 def _at_most(move: int, size: int, most: int) -> list[int]:
@@ -274,18 +274,18 @@ class RowSets:
     form: Callable[[list[Any]], object] = list
 
     def __post_init__(self) -> None:
-        least = 1 if Neighbors.parse(self.neighbors) is Neighbors.ADD_REMOVE else 2
-        if len(self.values) < least:
-            raise BadParameter(f"values must hold at least {least} values of a row.")
+        needed = 1 if Neighbors.parse(self.neighbors) is Neighbors.ADD_REMOVE else 2
+        if len(self.values) < needed:
+            raise BadParameter(f"values must hold at least {needed} values of a row.")
 
     def starts(self) -> Iterator[Rows]:
         """Equal rows, and the unit's row; no repetitions."""
-        found = (
+        pairs = (
             Rows((base,) * size, left, right, self.form)
             for size, base in product(self.sizes, self.values[:4])
             for left, right in self._units()
         )
-        return iter(dict.fromkeys(found))
+        return iter(dict.fromkeys(pairs))
 
     def changed(self, pair: Rows, bits: BitSource) -> Rows | None:
         """One row changed, more or less; or the unit's."""

@@ -154,10 +154,10 @@ def checklist(facts: Facts) -> str:
 
 def _job(facts: Facts, place: int) -> dict[str, object]:
     job, result = facts.job_file.jobs[place], facts.results[place]
-    said = {"name": job.name, "kind": job.kind, "input": job.source, "rows": job.options.get("rows_per_unit")}
+    asked_for = {"name": job.name, "kind": job.kind, "input": job.source, "rows": job.options.get("rows_per_unit")}
     if result is None:
-        return {**said, "mechanism": "", "guarantee": ""}
-    return {**said, "mechanism": mechanism(job, result), "guarantee": str(result.guarantee)}
+        return {**asked_for, "mechanism": "", "guarantee": ""}
+    return {**asked_for, "mechanism": mechanism(job, result), "guarantee": str(result.guarantee)}
 
 
 def _shown(value: object) -> object:

@@ -182,14 +182,14 @@ def _code() -> dict[str, object]:
 
 def _require_listed(folder: Path, hashes: Mapping[str, str]) -> None:
     """BadData for a file that was changed, is missing, or was added."""
-    there = _names(folder) - {MANIFEST}
-    if missing := sorted(hashes.keys() - there):
+    names = _names(folder) - {MANIFEST}
+    if missing := sorted(hashes.keys() - names):
         raise BadData(f"'{folder / missing[0]}' is missing: restore the folder.")
-    if added := sorted(there - hashes.keys()):
+    if added := sorted(names - hashes.keys()):
         raise BadData(f"'{folder / added[0]}' is no part of the evidence: remove it.")
-    for name, written in hashes.items():
+    for name, digest in hashes.items():
         with reading(folder / name):
-            if _hash(folder / name) != written:
+            if _hash(folder / name) != digest:
                 raise altered(folder / name)
 
 

@@ -176,16 +176,16 @@ class Job(ABC):
     @cached_property
     def data(self) -> Any:
         """What is read, as the library's calls take it. Raises BadParameter for options that contradict each other."""
-        said = {name: self.options[name] for name in OF_SOURCE if name in self.options}
+        source_options = {name: self.options[name] for name in OF_SOURCE if name in self.options}
         if self.scheduled is not None:
             from dpmine.io.input import WindowedInput
 
-            return WindowedInput(self.paths, **said, days=self.scheduled.days)
-        if not said and self.paths:
+            return WindowedInput(self.paths, **source_options, days=self.scheduled.days)
+        if not source_options and self.paths:
             return list(self.paths)
         from dpmine.io.input import Input
 
-        return Input(self.paths, **said)
+        return Input(self.paths, **source_options)
 
     def missing(self) -> list[str]:
         """The options that are needed and not given."""

@@ -69,14 +69,14 @@ def job_file_schema() -> Schema:
         ['budget', 'inputs', 'job', 'owner', 'period', 'schedule', 'title']
     """
     paths = [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]
-    said = {
+    about_data = {
         "owner": {"description": "The person or body that answers for the data.", **_TEXT},
         "period": {"description": "Which the data are from.", **_TEXT},
     }
-    files = {"path": {"description": "A path, or a list of paths.", "anyOf": paths}, **said}
+    files = {"path": {"description": "A path, or a list of paths.", "anyOf": paths}, **about_data}
     described = _table("Files, and what the page says of them.", files, ["path"])
-    budget = {name: {"description": said, **schema} for name, (said, schema) in _BUDGET.items()}
-    schedule = {name: {"description": said, **schema} for name, (said, schema) in _SCHEDULE.items()}
+    budget = {name: {"description": about_data, **schema} for name, (about_data, schema) in _BUDGET.items()}
+    schedule = {name: {"description": about_data, **schema} for name, (about_data, schema) in _SCHEDULE.items()}
     jobs = [_job(job) for job in KINDS.values()]
     return {
         "$schema": DIALECT,
@@ -85,7 +85,7 @@ def job_file_schema() -> Schema:
             "Jobs on private data under one budget, for dpmine report.",
             {
                 "title": {"description": "The page's title.", **_TEXT},
-                **said,
+                **about_data,
                 "budget": _table("The budget that all jobs are charged to.", budget, _NEEDED),
                 "schedule": _table(
                     "Jobs that recur, for one window after another.", schedule, ["every", "runs", "column"]
@@ -107,9 +107,9 @@ def job_file_schema_text() -> str:
     return json.dumps(job_file_schema(), ensure_ascii=False, indent=2)
 
 
-def _table(said: str, properties: Schema, needed: list[str]) -> Schema:
+def _table(description: str, properties: Schema, needed: list[str]) -> Schema:
     required = {"required": needed, "additionalProperties": False}
-    return {"description": said, "type": "object", "properties": properties, **required}
+    return {"description": description, "type": "object", "properties": properties, **required}
 
 
 def _job(job: type[Job]) -> Schema:

@@ -89,16 +89,16 @@ def _top_itemsets(document: Document, words: UnitWords) -> Body:
     if not rows:
         sure = "No itemset led by enough. Whether that is so was decided with noise, too."
         return Body("Nothing stands out clearly enough to be shown.", sure, remarks=(advice, chosen_by))
-    shown = (
+    body = (
         _unnumbered(rows)
         if not rows[0].has("noisy_support")
         else _numbered(rows, words, together=document.has("subsets"))
     )
     return replace(
-        shown,
-        sure=f"{shown.sure} Others that are as frequent, or more frequent, may be missing.",
-        tables=(*shown.tables, *_rule_tables(document, words)),
-        remarks=(*shown.remarks, *([f"Nothing else stands out. {advice}"] if advice else []), chosen_by),
+        body,
+        sure=f"{body.sure} Others that are as frequent, or more frequent, may be missing.",
+        tables=(*body.tables, *_rule_tables(document, words)),
+        remarks=(*body.remarks, *([f"Nothing else stands out. {advice}"] if advice else []), chosen_by),
     )
 
 
@@ -223,8 +223,8 @@ def _histogram(document: Document, words: UnitWords) -> Body:
     shares = [height * (high - low) for height, (low, high) in zip(density, pairwise(edges), strict=True)]
     whole = document.flag("whole", default=False)
     column, names = printable(document["column"]), _bin_names(edges, whole=whole)
-    kept = document.whole("rows_per_unit", 0)
-    counted = words.many if kept == 1 else "rows"
+    rows_per_unit = document.whole("rows_per_unit", 0)
+    counted = words.many if rows_per_unit == 1 else "rows"
     caption = (
         f"Share of the {counted} in each bin of {column}, with noise. The first and the last bin also hold everything "
         "beyond the bounds, and the first one missing values. Where the intervals of two bins overlap, the true order "
@@ -241,11 +241,9 @@ def _histogram(document: Document, words: UnitWords) -> Body:
         f"{counted.capitalize()}, about: how many {counted} have a value in the bin, with noise; 0 where noise brought "
         "it below 0. Share: that number in per cent of the sum of the column."
     )
-    if kept:
-        rows = "row" if kept == 1 else "rows"
-        meaning = (
-            f"{meaning} Only rows that were kept count: of every {words.one} at most {kept} {rows}, drawn at random."
-        )
+    if rows_per_unit:
+        kept = "1 row" if rows_per_unit == 1 else f"{rows_per_unit} rows"
+        meaning = f"{meaning} Only rows that were kept count: of every {words.one} at most {kept}, drawn at random."
     sure = ""
     if document.has("count_error"):
         error = document.number("count_error")
@@ -264,12 +262,12 @@ def _peak(names: Sequence[str], shares: Sequence[float], counted: str) -> str:
     """The highest bin. The first and the last also hold values beyond the bounds: then the highest between follows."""
     inner = range(1, len(shares) - 1)
     peak = max(range(len(shares)), key=shares.__getitem__)
-    found = f"“{names[peak]}”, with about {percent(shares[peak])} of the {counted}"
+    answer = f"“{names[peak]}”, with about {percent(shares[peak])} of the {counted}"
     if peak in inner:
-        return found
+        return answer
     best = max(inner, key=shares.__getitem__, default=peak)
     between = f"; between the ends, “{names[best]}”, with about {percent(shares[best])}" if inner else ""
-    return f"{found}. It also holds everything beyond that end{between}"
+    return f"{answer}. It also holds everything beyond that end{between}"
 
 
 def _bin_names(edges: Sequence[float], *, whole: bool) -> list[str]:

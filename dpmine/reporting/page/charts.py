@@ -50,15 +50,15 @@ class Bar:
 
 def bars(caption: str, values: Sequence[Bar]) -> Chart:
     """Bars to the right of zero, to the left where values are negative; at most 40."""
-    shown = values[:_MOST_BARS]
-    ends = [0.0, *(end for bar in shown for end in (bar.value, *(bar.interval or ())))]
+    drawn = values[:_MOST_BARS]
+    ends = [0.0, *(end for bar in drawn for end in (bar.value, *(bar.interval or ())))]
     low, high = min(ends), max(ends)
-    figures = 7.5 * max((len(bar.written) for bar in shown), default=0)
+    figures = 7.5 * max((len(bar.written) for bar in drawn), default=0)
 
     def layout(width: int) -> dict[str, object]:
         unit = (width - 8) / ((high - low) or 1.0)
-        labels = told_apart([bar.name for bar in shown], width - figures - 12)
-        return {"rows": list(zip(labels, shown, strict=True)), "zero": 4 - low * unit, "unit": unit}
+        labels = told_apart([bar.name for bar in drawn], width - figures - 12)
+        return {"rows": list(zip(labels, drawn, strict=True)), "zero": 4 - low * unit, "unit": unit}
 
     return _drawn("bars", caption, layout)
 
@@ -175,11 +175,11 @@ def shortened(text: str, pixels: float) -> str:
     room = pixels / FONT
     if sum(map(_width, text)) <= room:
         return text
-    kept = 0
+    length = 0
     room -= 1.0  # for the dots
-    while kept < len(text) and (room := room - _width(text[kept])) >= 0:
-        kept += 1
-    return f"{text[:kept].rstrip()}…"
+    while length < len(text) and (room := room - _width(text[length])) >= 0:
+        length += 1
+    return f"{text[:length].rstrip()}…"
 
 
 def _width(letter: str) -> float:

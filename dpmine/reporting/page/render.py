@@ -55,14 +55,17 @@ def render(report: Report, *, today: datetime | None = None) -> str:
     job_file, outcomes = report.job_file, report.outcomes
     terms = job_file.terms
     words = UnitWords.of(report.unit, terms.unit_label)
-    here = Amount.total([outcome.charge for outcome in outcomes])
-    most = Amount.total([outcome.most for outcome in outcomes])
+    page_charge = Amount.total([outcome.charge for outcome in outcomes])
+    largest_charge = Amount.total([outcome.most for outcome in outcomes])
     if report.timeline is not None:  # all windows are on the page
-        here = most = report.timeline.charge
-    guarantee, came_to = _guaranteed(report, most, most), _guaranteed(report, here, most)
+        page_charge = largest_charge = report.timeline.charge
+    guarantee, came_to = (
+        _guaranteed(report, largest_charge, largest_charge),
+        _guaranteed(report, page_charge, largest_charge),
+    )
     replaced = terms.neighbors is Neighbors.REPLACE_ONE
     failing = guarantee.delta if replaced else _for_other_data(guarantee)
-    sections = [_section(outcome, report, words, here) for outcome in outcomes]
+    sections = [_section(outcome, report, words, page_charge) for outcome in outcomes]
     page = templates().get_template("report.html.j2")
     return page.render(
         title=job_file.title,
@@ -75,17 +78,17 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         inputs=_inputs(report),
         total=readable(guarantee.decimals),
         came_to="" if came_to == guarantee else readable(came_to.decimals),
-        charged=_charge(here, here, report.accounting),
+        charged=_charge(page_charge, page_charge, report.accounting),
         sections=sections,
         zcdp=report.accounting is Accounting.ZCDP,
-        by_rho=_by_rho(report, most),
+        by_rho=_by_rho(report, largest_charge),
         slack=readable(short(_slack(report))),
-        own_delta=readable(short(most.approximate_delta)) if most.approximate_delta else "",
+        own_delta=readable(short(largest_charge.approximate_delta)) if largest_charge.approximate_delta else "",
         intervals=any(section["body"].intervals for section in sections),
         level=percent(float(LEVEL)),
         any_failed=any(section["failed"] for section in sections) or _any_window_failed(report),
         asserted=_asserted(report, outcomes, words),
-        spending=_spending(report, report.budget, here) if report.budget else None,
+        spending=_spending(report, report.budget, page_charge) if report.budget else None,
         replaced=replaced,
         factor=factor_text(guarantee.epsilon),
         # A fact about a unit's data is another one with other data: one taken away, and one added.
@@ -131,16 +134,16 @@ def _meaning(report: Report, words: UnitWords) -> str:
 
 def _inputs(report: Report) -> list[tuple[str, str]]:
     """What the jobs read, as the job file calls it, and what it says of owner and period."""
-    known = report.job_file.inputs
+    inputs = report.job_file.inputs
     sources = dict.fromkeys(outcome.job.source for outcome in report.outcomes)
-    said = [(source, known.get(source)) for source in sources]
+    described = [(source, inputs.get(source)) for source in sources]
     return [
         (shown_name(source), "; ".join(filter(None, [each.owner, each.period])) if each else "")
-        for source, each in said
+        for source, each in described
     ]
 
 
-def _section(outcome: JobOutcome, report: Report, words: UnitWords, here: Amount) -> dict[str, Any]:
+def _section(outcome: JobOutcome, report: Report, words: UnitWords, page_charge: Amount) -> dict[str, Any]:
     """One job on the page, of which all came to `here`; `others` have models of the same label of the same data."""
     job, result, label = outcome.job, outcome.result, _label(outcome)
     others = [each.job.name for each in report.outcomes if label and each is not outcome and _label(each) == label]
@@ -150,7 +153,7 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords, here: Amount
         "asked": [("input", shown_name(job.source)), *((name, _written(value)) for name, value in job.options.items())],
         "body": body_of(job.kind, result.document, words) if result else _FAILED,
         "failed": result is None,
-        "charge": _charge(outcome.charge, here, report.accounting),
+        "charge": _charge(outcome.charge, page_charge, report.accounting),
         "reused": outcome.reused,
         "converts": outcome.guarantee.delta > outcome.charge.compared(Accounting.ZCDP)[1],
         "guarantee": readable(str(result.guarantee if result else outcome.guarantee)),
@@ -160,9 +163,9 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords, here: Amount
     }
 
 
-def _charge(amount: Amount, here: Amount, accounting: Accounting) -> dict[str, str]:
+def _charge(amount: Amount, page_charge: Amount, accounting: Accounting) -> dict[str, str]:
     """A charge: its two numbers, and its share of all charges of this page."""
-    slack, total = amount.compared(accounting)[1], here.compared(accounting)[0]
+    slack, total = amount.compared(accounting)[1], page_charge.compared(accounting)[0]
     loss = _loss(amount, accounting, decimal_above)
     return {
         "loss": f"ε = {loss}" if accounting is Accounting.BASIC else f"ρ at most {loss}",
@@ -209,12 +212,12 @@ def _written(value: object) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def _spending(report: Report, budget: Budget, here: Amount) -> dict[str, object]:
+def _spending(report: Report, budget: Budget, page_charge: Amount) -> dict[str, object]:
     """The ledger on the page."""
     granted, remaining = budget.granted, budget.remaining_of(name_and_part(report.job_file.terms.dataset)[1])
-    rest = granted - remaining - here
+    rest = granted - remaining - page_charge
     elsewhere = Amount(*(max(number, Fraction(0)) for number in rest))
-    spent, kind = (here, elsewhere, remaining), budget.accounting
+    spent, kind = (page_charge, elsewhere, remaining), budget.accounting
     losses, slacks = zip(*(each.compared(kind) for each in (granted, *spent)), strict=True)
     shares = {
         name: [_share(amount, total) for amount in amounts]
@@ -241,20 +244,20 @@ def _spending(report: Report, budget: Budget, here: Amount) -> dict[str, object]
     }
 
 
-def _guaranteed(report: Report, charged: Amount, most: Amount) -> Amount:
+def _guaranteed(report: Report, charged: Amount, largest_charge: Amount) -> Amount:
     """The (ε, δ) of results of that charge: by ρ where that guarantees more, else by the sum of all ε."""
-    if not _by_rho(report, most):
+    if not _by_rho(report, largest_charge):
         return Amount(charged.epsilon, charged.delta)
     kept = guaranteed(charged, report.accounting, _slack(report))
     return Amount(decimal_above(kept.epsilon, _DIGITS) if kept.epsilon else kept.epsilon, kept.delta)
 
 
-def _by_rho(report: Report, most: Amount) -> bool:
+def _by_rho(report: Report, largest_charge: Amount) -> bool:
     """Whether the ledger adds up ρ, and the ε of that is less than the sum of all ε.
 
     It depends on the most that the jobs may charge alone: chosen by outcomes, both δ would have to count.
     """
-    return guaranteed(most, report.accounting, _slack(report)).epsilon < most.epsilon
+    return guaranteed(largest_charge, report.accounting, _slack(report)).epsilon < largest_charge.epsilon
 
 
 def _slack(report: Report) -> Fraction:
@@ -339,7 +342,7 @@ def rest_of(remaining: Amount, accounting: Accounting, charges: Mapping[str, Amo
     return Rest(times, decimal_below(remaining.epsilon, _DIGITS_OF_REST), one, several)
 
 
-def _times(remaining: Amount, most: Amount, accounting: Accounting) -> int:
+def _times(remaining: Amount, largest_charge: Amount, accounting: Accounting) -> int:
     """How many charges fit. Raises ValueError for a charge of nothing."""
-    pairs = zip(remaining.compared(accounting), most.compared(accounting), strict=True)
+    pairs = zip(remaining.compared(accounting), largest_charge.compared(accounting), strict=True)
     return max(0, min(int(left // charge) for left, charge in pairs if charge))

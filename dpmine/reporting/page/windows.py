@@ -110,10 +110,12 @@ def _compared(name: str, results: Sequence[tuple[str, Document]]) -> tuple[tuple
 def _charts(name: str, windows: Sequence[Passed], results: Sequence[tuple[str, Document]]) -> tuple[Chart, ...]:
     """One small chart for each itemset of the last result."""
     series = {window: _intervals(document) for window, document in results}
-    shown = list(series[results[-1][0]])[:_MOST_PANELS] if len(results) > 1 else []
-    if not shown:
+    itemsets = list(series[results[-1][0]])[:_MOST_PANELS] if len(results) > 1 else []
+    if not itemsets:
         return ()
-    panels = [Panel(_items(items), [series.get(window.window, {}).get(items) for window in windows]) for items in shown]
+    panels = [
+        Panel(_items(items), [series.get(window.window, {}).get(items) for window in windows]) for items in itemsets
+    ]
     caption = (
         f"{name}: noisy supports by window, on one scale. A line holds the true number with probability 95 %; there is "
         "none where the itemset was not listed."
