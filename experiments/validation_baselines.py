@@ -76,7 +76,7 @@ def alpha_split(
     alpha = _budget(parameters, epsilon)
     models = train_candidates(training, parameters, train, alpha / len(parameters), bits=bits)
     index = _fewest_errors(models, validation, errors, alpha, bits=bits)
-    return Trained(index, parameters[index], models[index], _promise(alpha, overlap, unit))
+    return Trained(index, parameters[index], models[index], _guarantee(alpha, overlap, unit))
 
 
 def data_split(
@@ -106,7 +106,7 @@ def data_split(
         for parameter, part in zip(parameters, parts, strict=True)
     ]
     index = _fewest_errors(models, validation, errors, alpha, bits=bits)
-    return Trained(index, parameters[index], models[index], _promise(alpha, overlap, unit))
+    return Trained(index, parameters[index], models[index], _guarantee(alpha, overlap, unit))
 
 
 def random_choice(
@@ -125,7 +125,7 @@ def random_choice(
     alpha = _budget(parameters, epsilon)
     index = uniform_below(len(parameters), bits=bits)
     model = train_candidates(training, [parameters[index]], train, alpha, bits=bits)[0]
-    return Trained(index, parameters[index], model, _promise(alpha, Overlap.DISJOINT, unit))
+    return Trained(index, parameters[index], model, _guarantee(alpha, Overlap.DISJOINT, unit))
 
 
 def control(
@@ -147,9 +147,12 @@ def control(
     models = train_candidates(training, parameters, train, alpha, bits=bits)
     scores = [Fraction(score(model, validation)) for model in models]
     index = max(range(len(models)), key=scores.__getitem__)
-    promise = _promise(alpha, Overlap.DISJOINT, unit)
+    guarantee = _guarantee(alpha, Overlap.DISJOINT, unit)
     return Trained(
-        index, parameters[index], models[index], promise.without_privacy("the best validation score was taken exactly")
+        index,
+        parameters[index],
+        models[index],
+        guarantee.without_privacy("the best validation score was taken exactly"),
     )
 
 
@@ -173,7 +176,7 @@ def _budget(parameters: Sequence[Parameter], epsilon: Number) -> Fraction:
     return positive("epsilon", epsilon)
 
 
-def _promise(alpha: Fraction, overlap: Overlap, unit: str) -> Guarantee:
+def _guarantee(alpha: Fraction, overlap: Overlap, unit: str) -> Guarantee:
     total = 2 * alpha if overlap is Overlap.SHARED else alpha
     return of_asserted_unit(Guarantee(total, Fraction(0), Neighbors.REPLACE_ONE, ROW), unit, "one record each")
 

@@ -14,7 +14,7 @@ from dpmine.itemsets.ingest.lines import DoesNotFit, declared, read_whole, restr
 from dpmine.itemsets.ingest.one_hot import as_lists
 from dpmine.itemsets.transactions.interface import Engine, LoadedTransactions
 from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, require_catalogue_room
-from dpmine.ledger.dry_run import DryRun
+from dpmine.ledger.charging import DryRun
 from dpmine.options.names import PARQUET
 from dpmine.parameters import named
 
@@ -122,8 +122,8 @@ def notice_layout(plan: LayoutPlan, notice: Callable[[str], None] | None) -> Non
     """The layout that was taken; no warning where options named it, or the data are baskets without columns."""
     if notice is not None:
         notice(plan.description)
-        if plan.price:
-            notice(plan.price)
+        if plan.counting_note:
+            notice(plan.counting_note)
     elif plan.origin in {Origin.NAMES, Origin.SCHEMA}:
         named = "name the columns to be sure, with unit and item (and basket), or one_hot"
         warn(f"{plan.description}: {named}.", LayoutWarning)

@@ -146,8 +146,8 @@ class Report(ShownAsText):
                 raise error
         names = ", ".join(repr(outcome.job.name) for outcome, _ in failed)
         text = f"{len(failed)} of {len(self.followed)} jobs failed ({names}); the page shows the others."
-        refused = all(isinstance(error, BudgetExceeded) for _, error in failed)
-        raised = BudgetExceeded(text) if refused else BadData(text)
+        all_rejected = all(isinstance(error, BudgetExceeded) for _, error in failed)
+        raised = BudgetExceeded(text) if all_rejected else BadData(text)
         for note in [*(outcome.said for outcome, _ in failed), *filter(None, [self.rejected])]:
             raised.add_note(note)
         raise raised

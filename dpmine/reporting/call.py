@@ -180,26 +180,32 @@ def report(
         dpmine.Ledger: the budget.
         top_itemsets: one such job.
     """
-    again, only_checked = truth("retry", retry), truth("dry_run", dry_run)
-    source, page = _path("jobs", jobs), _path("output", output)
-    kept = None if results is None else _path("results", results)
-    proof = None if evidence is None else _path("evidence", evidence)
+    retried, only_checked = truth("retry", retry), truth("dry_run", dry_run)
+    job_file, output_file = _path("jobs", jobs), _path("output", output)
+    results_folder = None if results is None else _path("results", results)
+    evidence_folder = None if evidence is None else _path("evidence", evidence)
     must_exist = truth("ledger_must_exist", ledger_must_exist)
     prepared = PreparedReport.of(
-        source, page, kept, retry=again, window=window, evidence=proof, ledger_must_exist=must_exist
+        job_file,
+        output_file,
+        results_folder,
+        retry=retried,
+        window=window,
+        evidence=evidence_folder,
+        ledger_must_exist=must_exist,
     )
     if only_checked:
         return prepared.batch
     from dpmine.reporting.page.render import render
 
-    done = prepared.run(watch=_unwatched, retry=again)
+    done = prepared.run(watch=_unwatched, retry=retried)
     content = render(done).encode()
     try:
         write_whole(prepared.page, content)
     except OSError:
-        raise unwritable(page) from None
-    if proof is not None:
-        write_evidence(done, prepared.store, content, proof)
+        raise unwritable(output_file) from None
+    if evidence_folder is not None:
+        write_evidence(done, prepared.store, content, evidence_folder)
     done.raise_failures()
     return done
 

@@ -89,10 +89,10 @@ class Course:
             again = retry and window == self.asked
             try:
                 reports.append(run_batch(self.recurring.at(window), self.store, watch=watch, retry=again))
-            except BudgetExceeded as refused:
+            except BudgetExceeded as error:
                 if not reports:
                     raise
-                rejected = f"{window} and later windows have no result: {refused}"
+                rejected = f"{window} and later windows have no result: {error}"
                 break
         *others, last = reports
         # A job that stopped after its charge, in an earlier run, was that run's failure.
@@ -109,9 +109,9 @@ class Course:
     def _windows(self, charged: Collection[str]) -> tuple[Window, ...]:
         """From the start, or the first one that was charged, to the one that is asked for."""
         schedule = self.recurring.schedule
-        known = [Window.parse(key.partition(" ")[0], schedule.every) for key in charged]
-        first = schedule.start or min([*known, self.asked])
-        return schedule.windows(first, max([*known, self.asked]))
+        charged_windows = [Window.parse(key.partition(" ")[0], schedule.every) for key in charged]
+        first = schedule.start or min([*charged_windows, self.asked])
+        return schedule.windows(first, max([*charged_windows, self.asked]))
 
     def _charges(self) -> Charges:
         terms = self.recurring.terms
@@ -122,14 +122,14 @@ class Course:
         try:
             charges = self._charges()
         except BadLedger:
-            charges, cost = Charges(), last.total
+            charges, charge = Charges(), last.total
         else:
-            cost = self._cost(charges)
+            charge = self._charge_of(charges)
         by_window = charges.by_window
         windows = (self._passed(window, charged=str(window) in by_window) for window in self._windows(charges.amounts))
-        return Timeline(tuple(windows), cost)
+        return Timeline(tuple(windows), charge)
 
-    def _cost(self, charges: Charges) -> Amount:
+    def _charge_of(self, charges: Charges) -> Amount:
         """Of all windows for one unit, which is in one of them alone if units are disjoint."""
         if self.recurring.schedule.disjoint_units:
             return composed(Amount(), charges.by_window.values())

@@ -19,10 +19,10 @@ from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import Number, exact_number, positive, probability, public_count, resembling, truth, whole
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
-from dpmine.selection.mechanisms.base import Mechanism, unit_reach
 from dpmine.selection.mechanisms.large_margin import MarginMechanism
+from dpmine.selection.mechanisms.mechanism import Mechanism, unit_reach
 from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.universes.base import MANY_DUMMIES
+from dpmine.selection.universes.protocol import MANY_DUMMIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.errors import BadParameter
-from dpmine.selection.universes.base import Universe
 from dpmine.selection.universes.dense import Dense, Levels
+from dpmine.selection.universes.protocol import Universe
 from dpmine.selection.universes.ranking import Padded
 
 

@@ -19,8 +19,8 @@ from dpmine.selection.advice import advice
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import build_mechanism
 from dpmine.selection.scores import Scores, as_universe, labelled_universe, number_of, released, require_form
-from dpmine.selection.universes.base import MANY_DUMMIES, Scaled, Universe
 from dpmine.selection.universes.dense import Dense, Levels
+from dpmine.selection.universes.protocol import MANY_DUMMIES, Scaled, Universe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from dpmine.ledger.ledger import Ledger
     from dpmine.selection.laws.profile import Profile
-    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.mechanisms.mechanism import Mechanism
 
 __all__ = ["MECHANISMS", "Law", "Selection", "as_universe", "build_mechanism", "choose", "law", "select"]
 
@@ -222,8 +222,8 @@ def select(
     universe, labels = labelled_universe(scores, padding)
     choice = choose(chooser, universe, sensitivity=step, bits=SystemBits())
     index, label = released(scores, labels, choice, hidden=hidden)
-    paid = account.ledger is not None
-    hint = "" if choice is not None else advice(chooser, public_size(universe), step, charged=paid)
+    charged = account.ledger is not None
+    hint = "" if choice is not None else advice(chooser, public_size(universe), step, charged=charged)
     return Selection(index, label, choice is not None, chooser.name, guarantee, hint)
 
 

@@ -444,7 +444,7 @@ def test_errors_of_the_library_are_silent(name: str, caplog: pytest.LogCaptureFi
 
 # --------------------------------------------------------------------------------------------------------- the ledger
 
-PROMISE = Guarantee(Fraction(1), Fraction(0), Neighbors.REPLACE_ONE)
+GUARANTEE = Guarantee(Fraction(1), Fraction(0), Neighbors.REPLACE_ONE)
 
 
 def test_a_ledger_holds_words_of_the_tool_only(folder: Path) -> None:
@@ -471,7 +471,7 @@ def test_bad_job_names_are_not_repeated(job: Any) -> None:
     book = Ledger("sqlite:///budget.db")
     book.grant("shop", epsilon=1)
     with pytest.raises(BadParameter, match="job must be") as caught:
-        book.charge("shop", PROMISE, job=job)
+        book.charge("shop", GUARANTEE, job=job)
     assert PREFIX not in str(caught.value)
     assert book.budget("shop").spent.epsilon == 0
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from ledger.promises import promise
+from ledger.guarantees import guarantee
 from support.cases import every
 
 from dpmine.errors import BadLedger, BudgetExceeded
@@ -55,7 +55,7 @@ def calls(url: str) -> list[Callable[[], object]]:
     """Every way to look at, or to charge, a ledger."""
     ledger = Ledger(url)
     looks: list[Callable[[], object]] = [ledger.budgets, ledger.verify, ledger.export, lambda: ledger.budget("shop")]
-    return [*looks, lambda: ledger.history("shop"), lambda: ledger.charge("shop", promise("0.1"), job="")]
+    return [*looks, lambda: ledger.history("shop"), lambda: ledger.charge("shop", guarantee("0.1"), job="")]
 
 
 @every(
@@ -142,7 +142,7 @@ def _filled(file: Path, charges: int = 60) -> str:
     ledger = Ledger(url)
     ledger.grant("shop", epsilon=100)
     for _ in range(charges):
-        ledger.charge("shop", promise("1/100"), job="x" * 100)
+        ledger.charge("shop", guarantee("1/100"), job="x" * 100)
     del ledger
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -197,10 +197,10 @@ def test_a_file_that_another_process_holds(file: Path, monkeypatch: pytest.Monke
     url = _filled(file, 1)
     with closing(sqlite3.connect(file, isolation_level=None)) as holder:
         holder.execute("BEGIN IMMEDIATE")
-        assert "another process held it" in refusal(lambda: Ledger(url).charge("shop", promise("0.1"), job=""))
+        assert "another process held it" in refusal(lambda: Ledger(url).charge("shop", guarantee("0.1"), job=""))
         assert Ledger(url).verify() == 2  # readers do not wait
         holder.execute("ROLLBACK")
-    Ledger(url).charge("shop", promise("0.1"), job="")
+    Ledger(url).charge("shop", guarantee("0.1"), job="")
 
 
 def test_a_ledger_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +273,7 @@ def test_threads_share_a_ledger(ledger: Ledger) -> None:
 
     def charge(number: int) -> bool:
         try:
-            ledger.charge("shop", promise("1/7"), job=f"job {number}")
+            ledger.charge("shop", guarantee("1/7"), job=f"job {number}")
         except BudgetExceeded:
             return False
         return True
@@ -290,7 +290,7 @@ def test_readers_see_one_state(ledger: Ledger) -> None:
     ledger.grant("shop", epsilon=100)
 
     def charge(_: int) -> None:
-        ledger.charge("shop", promise("1/7"), job="")
+        ledger.charge("shop", guarantee("1/7"), job="")
 
     with ThreadPoolExecutor(4) as threads:
         charges = [threads.submit(charge, number) for number in range(40)]
@@ -332,13 +332,13 @@ def test_the_file_is_whole_while_its_process_lives(tmp_path: Path) -> None:
     ledger = Ledger(f"sqlite:///{file}")
     ledger.grant("shop", epsilon=1000)
     for _ in range(10):
-        ledger.charge("shop", promise("1"), job="")
+        ledger.charge("shop", guarantee("1"), job="")
     shutil.copy(file, saved)
     assert Ledger(f"sqlite:///{saved}").verify() == 11
     for _ in range(100):
-        ledger.charge("shop", promise("1"), job="")
+        ledger.charge("shop", guarantee("1"), job="")
     shutil.copyfile(saved, file)
-    assert ledger.charge("shop", promise("1"), job="").number == 12
+    assert ledger.charge("shop", guarantee("1"), job="").number == 12
     assert ledger.verify() == Ledger(f"sqlite:///{file}").verify() == 12
 
 

@@ -9,7 +9,7 @@ import dpmine
 
 ROOT = Path(__file__).resolve().parents[2]
 WITHOUT_PRIVACY = {"exact"}
-"""Makes no promise, so there is nothing to prove."""
+"""Makes no guarantee, so there is nothing to prove."""
 
 
 def _mechanisms() -> set[str]:

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cases import every
-from support.conformance.adversary import check_universe
+from support.conformance.protocol import check_universe
 from support.effort import examples
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.selection.select import as_universe
-from dpmine.selection.universes.base import Level
 from dpmine.selection.universes.dense import Dense
+from dpmine.selection.universes.protocol import Level
 
 INTEGER_TYPES = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 

@@ -305,8 +305,13 @@ def test_pure_mechanisms_charge_no_delta_that_they_may_not(
     name: str, count: int, epsilon: Fraction, neighbors: Neighbors
 ) -> None:
     top_k = build(name, count, epsilon=epsilon, delta=0, neighbors=neighbors)
-    promise = top_k.guarantee()
-    assert (promise.epsilon, promise.delta, promise.neighbors, promise.private) == (epsilon, NONE, neighbors, True)
+    guarantee = top_k.guarantee()
+    assert (guarantee.epsilon, guarantee.delta, guarantee.neighbors, guarantee.private) == (
+        epsilon,
+        NONE,
+        neighbors,
+        True,
+    )
     assert top_k.mechanism.epsilon == epsilon / count
     assert top_k.mechanism.delta == 0
 

@@ -25,12 +25,12 @@ STORED = ROOT / "tests" / "project" / "public_names.txt"
 MODULES = ("dpmine", "dpmine.auditing", "dpmine.planning", "dpmine.frequent_patterns")
 """What users import from. Other modules may move; what they hold is named in results only."""
 _HEAD = """\
-Names that dpmine promises to its users; tests/project/test_public_names.py compares them with the code.
+Names that dpmine guarantees to its users; tests/project/test_public_names.py compares them with the code.
 Written by: PYTHONPATH=tests .venv/bin/python -m support.public_names
 """
 RESULTS = ["AuditReport", "AuditRow", "Law", "ListPlan", "ListRow", "Need", "Plan", "Row", "Selection", "TargetReport"]
-"""Classes that only calls make: their members are promised, their parameters are not."""
-NOT_PROMISED = {"validation.md"}
+"""Classes that only calls make: their members are guaranteed, their parameters are not."""
+NOT_GUARANTEED = {"validation.md"}
 """Reference pages on names that may change in any version, and say so."""
 _DIRECTIVE = re.compile(r"^\.\. auto(?:class|function):: (\S+)\n((?:   :.*\n)*)", flags=re.MULTILINE)
 _WIDTH = 118
@@ -71,7 +71,7 @@ def shown() -> list[Shown]:
     """The directives of all reference pages, in order."""
     found = []
     for path in sorted((ROOT / "docs" / "reference").glob("*.md")):
-        if path.name in NOT_PROMISED:
+        if path.name in NOT_GUARANTEED:
             continue
         for name, options in _DIRECTIVE.findall(path.read_text(encoding="utf-8")):
             said = re.search(r":members:(.*)", options)

@@ -75,7 +75,12 @@ def read_spark(
     known, _ = declared(catalogue, source.source, plan)
     natively = count_themselves(session)
     if planned is not None:
-        planned(replace(plan, price=_price(plan, natively=natively, files=source.wanted(plan, known) is not None)))
+        planned(
+            replace(
+                plan,
+                counting_note=_counting_note(plan, natively=natively, files=source.wanted(plan, known) is not None),
+            )
+        )
     rows, kept = source.rows(restricted(plan, source.source, known)), Kept(session)
     try:
         if any(path.startswith(TABLE) for path in paths):
@@ -94,7 +99,7 @@ def read_spark(
     return LoadedTransactions(baskets, declared_type(known, rows.kind), bool(plan.basket_columns))
 
 
-def _price(plan: LayoutPlan, *, natively: bool, files: bool) -> str:
+def _counting_note(plan: LayoutPlan, *, natively: bool, files: bool) -> str:
     """Which way counts, and what a row and a task take: by columns alone, because sizes of files depend on the data."""
     columns = len(plan.unit_columns) + len(plan.basket_columns) + 1
     if not natively:

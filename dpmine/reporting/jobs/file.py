@@ -166,7 +166,7 @@ def read_job_file(path: Path, *, here: bool = True) -> JobFile:
     return JobFile(title, terms, jobs, path.name, fingerprint, owner, period, inputs, content, schedule)
 
 
-def _holds_password(document: Mapping[str, Any]) -> bool:
+def _holds_password(document: Mapping[str, object]) -> bool:
     """Whether a text of the file is a URL with a password, a user or parameters."""
     return any(not text == without_passwords(text) == shown_name(text) for text in _texts(document))
 
@@ -179,7 +179,7 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(entry)
 
 
-def _said(name: str, table: Mapping[str, Any], where: str) -> str:
+def _said(name: str, table: Mapping[str, object], where: str) -> str:
     """A text that the file may have; "" where it has none."""
     return checked_name(f"{name} of {where}", table[name]) if name in table else ""
 
@@ -266,7 +266,7 @@ def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], term
     return job(name, source, paths, options, charged)
 
 
-def _american(table: Mapping[str, Any]) -> dict[str, Any]:
+def _american(table: Mapping[str, object]) -> dict[str, Any]:
     """The table, with `neighbors` for the other spelling, as on the command line; not where both are there."""
     if "neighbors" in table:
         return dict(table)

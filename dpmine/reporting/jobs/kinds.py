@@ -93,8 +93,8 @@ class TableJob(Job):
         """The estimator's parameters that are given, without those left out. Raises BadParameter."""
         if "unit" in self.options and "one_row_per" in self.options:
             raise BadParameter("one_row_per is for tables without a column of the unit: leave it out, or unit.")
-        given = self.given("unit", "one_row_per", *left_out)
-        return given if self.asserted is None else {**given, "unit": self.asserted}
+        parameters = self.given("unit", "one_row_per", *left_out)
+        return parameters if self.asserted is None else {**parameters, "unit": self.asserted}
 
     @property
     def asserted(self) -> str | None:
@@ -227,10 +227,10 @@ class LinearJob(ModelJob):
 
     def parameters(self, *left_out: str) -> dict[str, Any]:
         """See `TableJob.parameters`; with the bounds of the features."""
-        given = super().parameters(self.label, "features", "lower", "upper", *left_out)
+        parameters = super().parameters(self.label, "features", "lower", "upper", *left_out)
         if "lower" in self.options:
-            given["feature_bounds"] = tuple(one_or_each(self.options[bound]) for bound in ("lower", "upper"))
-        return given
+            parameters["feature_bounds"] = tuple(one_or_each(self.options[bound]) for bound in ("lower", "upper"))
+        return parameters
 
     def require_options(self) -> None:
         """See `Job.require_options`."""
@@ -257,14 +257,14 @@ class ClassifyJob(LinearJob):
 
         name = self.choice("loss")
         self.require_options()
-        given = self.parameters("loss", "lambdas")
+        options = self.parameters("loss", "lambdas")
         if "lambdas" in self.options:
             strengths = listed(self.options["lambdas"])
             if len(strengths) > 1 and "auto" in strengths:
                 name = spelled("lambdas", flags=self.flags)
                 raise BadParameter(f"{name} must be auto alone, or numbers such as 0.001,0.01: leave out auto.")
-            given["lambdas"] = strengths[0] if len(strengths) == 1 else strengths
-        parameters = {**given, **others}
+            options["lambdas"] = strengths[0] if len(strengths) == 1 else strengths
+        parameters = {**options, **others}
         if name == PrivateHuberSVC.kind:
             return PrivateHuberSVC(**parameters)
         return PrivateLogisticRegression(**parameters, loss=name)
@@ -312,10 +312,10 @@ class HypothesisJob(ModelJob):
         self.require_options()
         if not isinstance(self.options.get("class", ""), str):
             raise BadParameter("class must be the name of a class of rules, such as 'stumps'.")
-        given = self.parameters("label", "features", "lower", "upper", "grid")
+        options = self.parameters("label", "features", "lower", "upper", "grid")
         bounds = {name: one_or_each(self.options.get(name)) for name in ("lower", "upper")}
         grid = whole_numbers(spelled("grid", flags=self.flags), self.options.get("grid"))
-        return HypothesisSelector(**{**given, **bounds, "grid": one_or_each(grid), **others})
+        return HypothesisSelector(**{**options, **bounds, "grid": one_or_each(grid), **others})
 
     def guarantee_at(self) -> Guarantee:
         """See `Job.guarantee_at`."""

@@ -17,7 +17,7 @@ from dpmine.exact.reals import Constant, Formula, Real, StandardExponential, Uni
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.universes.base import Score
+    from dpmine.selection.universes.protocol import Score
     from dpmine.selection.universes.ranking import Ranking
 
 

@@ -16,7 +16,7 @@ from dpmine.exact.noise import ExponentialNoise, GumbelNoise, Noise, draw
 from dpmine.exact.reals import Ball, Formula, Real, exact_ball, logarithm
 from dpmine.selection.draws import draws_from_best
 from dpmine.selection.laws.noisy_max import StandardNoise, winner_masses
-from dpmine.selection.mechanisms.base import ListWay, Mechanism
+from dpmine.selection.mechanisms.mechanism import ListWay, Mechanism
 from dpmine.selection.universes.ranking import Padded, Ranking
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.privacy import Neighbors
     from dpmine.selection.laws.profile import LevelLaw, Profile
-    from dpmine.selection.universes.base import C, Score, Universe
+    from dpmine.selection.universes.protocol import C, Score, Universe
 
 DEFAULT_KBAR = 2**20
 _AUDITED_KBAR = 4

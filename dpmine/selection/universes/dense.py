@@ -13,7 +13,7 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
 from dpmine.parameters import Number, exact_number, whole
-from dpmine.selection.universes.base import Level, Score
+from dpmine.selection.universes.protocol import Level, Score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

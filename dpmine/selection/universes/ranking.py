@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
-from dpmine.selection.universes.base import C, Level, Score, Universe
+from dpmine.selection.universes.protocol import C, Level, Score, Universe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Every call that takes a ledger charges what it promises, before it reads, and nothing else."""
+"""Every call that takes a ledger charges what it guarantees, before it reads, and nothing else."""
 
 from __future__ import annotations
 
@@ -183,12 +183,12 @@ def test_accuracy_first_settles_what_it_cost(url: str, method: str, risk: float)
     assert [entry.kind for entry in dpmine.Ledger(url).history("shop")] == ["grant", "reserve", "settle"]
 
 
-PROMISE = ExPostGuarantee(Fraction(5), Fraction(0), Neighbors.REPLACE_ONE, "row", ex_post_epsilon=Fraction(5))
+GUARANTEE = ExPostGuarantee(Fraction(5), Fraction(0), Neighbors.REPLACE_ONE, "row", ex_post_epsilon=Fraction(5))
 OUTCOME = ExPostGuarantee(Fraction(5), Fraction(0), Neighbors.REPLACE_ONE, "row", ex_post_epsilon=Fraction(2))
 
 
 def test_settling_gives_back(url: str) -> None:
-    charge = Account.of(url, "shop").charge(PROMISE, job="test")
+    charge = Account.of(url, "shop").charge(GUARANTEE, job="test")
     assert spent(url)[0] == 5
     assert charge.settled(OUTCOME) == OUTCOME
     assert spent(url)[0] == 2
@@ -197,7 +197,7 @@ def test_settling_gives_back(url: str) -> None:
 @pytest.mark.parametrize("forgotten", [False, True])
 def test_a_ledger_that_is_gone_costs_no_result(url: str, *, forgotten: bool) -> None:
     """Deleted, or put back to a copy that does not know the charge."""
-    charge = Account.of(url, "shop").charge(PROMISE, job="test")
+    charge = Account.of(url, "shop").charge(GUARANTEE, job="test")
     for file in Path(url.removeprefix("sqlite:///")).parent.glob("budget.db*"):
         file.unlink()
     if forgotten:
@@ -280,7 +280,7 @@ PUBLIC: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_runs_that_promise_nothing_are_refused(url: str, name: str) -> None:
+def test_runs_that_guarantee_nothing_are_refused(url: str, name: str) -> None:
     with pytest.raises(NotPrivate, match="private runs only"):
         PUBLIC[name](ledger=url, dataset="shop")
     assert spent(url) == (0, 0)
@@ -362,6 +362,6 @@ def test_without_passwords(text: str, shown: str) -> None:
 
 
 def test_without_a_ledger_nothing_is_charged() -> None:
-    promise = Guarantee(Fraction(1), Fraction(0), Neighbors.REPLACE_ONE)
-    charge = Account.of(None, None).charge(promise, job="test")
-    assert charge.settled(promise) is promise
+    guarantee = Guarantee(Fraction(1), Fraction(0), Neighbors.REPLACE_ONE)
+    charge = Account.of(None, None).charge(guarantee, job="test")
+    assert charge.settled(guarantee) is guarantee

@@ -108,7 +108,7 @@ def test_an_audit_notices_a_third_of_the_sensitivity(noise: Any, claim: float) -
 
 
 def test_the_law_of_the_release_is_that_of_the_mechanism() -> None:
-    """The noise of a Gaussian release has the deviation that its profile asks for, up to the rounding it pays for."""
+    """The noise of a Gaussian release has the deviation that its profile asks for, up to the rounding it covers."""
     found = mechanism(GaussianNoise(CLAIM), size=100)
     ratio = Fraction(3 * 0.5**0.5 / 100) / found.scale
     assert profile(Fraction(1), ratio) <= CLAIM
@@ -182,9 +182,9 @@ def test_the_guarantee_is_for_all_rows_of_a_unit(noise: str, delta: Any, rho: fl
     features, targets = line(200)
     model = dpmine.PrivateRidge(target_bounds=(0, 50), noise=noise, rows_per_unit=rows)
     units = np.arange(200) // 5
-    promised = model.guarantee("person", ["a", "b"])
+    guaranteed = model.guarantee("person", ["a", "b"])
     found = model.fit(features, targets, units=units).guarantee_
-    for guarantee in (promised, found):
+    for guarantee in (guaranteed, found):
         assert guarantee.rho is not None
         assert [guarantee.epsilon, float(guarantee.delta), float(guarantee.rho)] == [1, delta, pytest.approx(rho)]
     assert any("a missing one counts as the middle" in note for note in found.notes)

@@ -78,9 +78,9 @@ def test_approximate_choosers(name: str) -> None:
 
 
 def test_guarantee_of_the_index() -> None:
-    promise = _select([1, 2]).guarantee
-    assert (promise.epsilon, promise.delta) == (Fraction(1, 5), Fraction(1, 10**6))
-    assert (promise.neighbors, promise.unit, promise.private) == (Neighbors.REPLACE_ONE, "row", True)
+    guarantee = _select([1, 2]).guarantee
+    assert (guarantee.epsilon, guarantee.delta) == (Fraction(1, 5), Fraction(1, 10**6))
+    assert (guarantee.neighbors, guarantee.unit, guarantee.private) == (Neighbors.REPLACE_ONE, "row", True)
 
 
 def test_guarantee_of_the_whole_procedure_and_what_was_trained() -> None:

@@ -128,7 +128,7 @@ def test_more_runs_later_keep_the_results_of_earlier_windows(shop: Shop) -> None
     assert shop.charged == ["2025-W03", "2025-W04"]
     assert [Fraction(entry.epsilon) for entry in shop.charges] == [1000, 500]
     assert report.timeline is not None
-    assert report.timeline.cost.epsilon == 1500
+    assert report.timeline.charge.epsilon == 1500
 
 
 @every("changes", [{"top": 2}, {"size": "1"}, {"mechanism": "discover"}])
@@ -167,7 +167,7 @@ def test_a_crash_after_the_charge_is_not_charged_again(shop: Shop, monkeypatch: 
     report.raise_failures()
     assert shop.charged == ["2025-W03", "2025-W04"]
     assert report.timeline is not None
-    assert report.timeline.cost.epsilon == 2000
+    assert report.timeline.charge.epsilon == 2000
     shop.run("2025-W03", retry=True).raise_failures()
     assert shop.charged == ["2025-W03", "2025-W04", "2025-W03"]
     assert results(shop) == ["2025-W03", "2025-W04"]
@@ -270,7 +270,7 @@ def test_disjoint_units_have_all_of_the_budget_in_each_window(tmp_path: Path) ->
     ]
     assert ledger.budget("shop").spent.epsilon == 52000
     assert report.timeline is not None
-    assert report.timeline.cost.epsilon == 52000
+    assert report.timeline.charge.epsilon == 52000
     assert report.unit == "customer, week(at)"
     assert (
         "What the job file asserts is true: no customer, week(at) has data in two windows." in Page(render(report)).text
