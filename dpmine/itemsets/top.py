@@ -310,7 +310,7 @@ def _planned(request: Request, account: Account, notice: Callable[[str], None] |
         if notice is not None:
             for text in filter(None, [long_search(request), counts_of_unions(request, several_baskets=several)]):
                 notice(text)
-        announced(plan, notice, charge, doubt=doubt(request), reason=request.reason)
+        announced(plan, notice, charge, doubt=doubt(request), reason=request.way.reason)
 
     return planned
 

@@ -90,7 +90,7 @@ def test_a_way_in_the_registry_is_known_by_name_to_auto_and_to_the_planner() -> 
     assert (by_name.mechanism, by_name.requested) == ("toy", "toy")
     long = ListTerms(21, TERMS.epsilon, TERMS.delta, TERMS.neighbors, catalogue_size=10)
     assert build_way(long).reason == "auto uses toy: it is the best of long lists."
-    assert build_way(TERMS).way.name == "discover"
+    assert build_way(TERMS).name == "discover"
     row = next(row for row in plan_list(20).rows if row.mechanism == "toy")
     assert (row.lead, row.right_from, row.rounds) == (4, 7, "no rounds")
     with pytest.raises(BadParameter, match="toy keeps nothing: leave kbar out"):
@@ -125,7 +125,7 @@ def test_what_auto_takes_is_a_rival(changes: dict[str, Any]) -> None:
     given = {"count": 20, "epsilon": TERMS.epsilon, "delta": TERMS.delta, "neighbors": TERMS.neighbors, **changes}
     terms = ListTerms(**given)
     names = [way.name for way in rivals(terms)]
-    assert build_way(terms).way.name in names
+    assert build_way(terms).name in names
     assert ("discover" in names) is not terms.has_catalogue
     assert ("exponential" in names) is (terms.catalogue_size is not None)
     assert ("limited_domain" in names) is (terms.delta > 0)
