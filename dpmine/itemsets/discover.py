@@ -178,16 +178,16 @@ def discover_items(
         charged = guarantee.for_unit(plan.unit_name)
         announced(plan, notice, lambda: account.charge(charged, job=f"catalogue {DISCOVER}"))
 
-    read = read_transactions(data, columns, progress=progress, memory=limit, planned=planned, engine=engine)
-    with closing(read):
-        baskets = read.transactions
-        found = discovery.find(baskets, bits=SystemBits())
-        named = items_at(baskets.labels, found.codes)
+    loaded = read_transactions(data, columns, progress=progress, memory=limit, planned=planned, engine=engine)
+    with closing(loaded):
+        baskets = loaded.transactions
+        discovered = discovery.find(baskets, bits=SystemBits())
+        names = items_at(baskets.labels, discovered.codes)
         advice = ""
-        if not named:
+        if not names:
             twice = 2 * guarantee.epsilon
-            said = with_charge(discovery.shortage(), charged=account.ledger is not None)
+            shortage = with_charge(discovery.shortage(), charged=account.ledger is not None)
             enough = discovery_at(twice).enough_units
             step = f"Try --epsilon {float(twice):g}, with which about {enough:,} units are enough."
-            advice = f"{said} {step} {another_run(guarantee.epsilon, twice)}"
-        return DiscoveredItems(tuple(named), guarantee.for_unit(baskets.unit), advice)
+            advice = f"{shortage} {step} {another_run(guarantee.epsilon, twice)}"
+        return DiscoveredItems(tuple(names), guarantee.for_unit(baskets.unit), advice)

@@ -290,11 +290,11 @@ def _run(
     from dpmine.itemsets.read import read_transactions
 
     known = request.catalogue.items
-    read = read_transactions(
+    loaded = read_transactions(
         data, columns, catalogue=known, progress=progress, memory=memory, planned=planned, engine=engine
     )
-    with closing(read), showing(progress):
-        return _answer(request, read, charged=charged)
+    with closing(loaded), showing(progress):
+        return _answer(request, loaded, charged=charged)
 
 
 def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[LayoutPlan], None]:
@@ -310,16 +310,16 @@ def _planned(request: Request, account: Account, notice: Callable[[str], None] |
         if notice is not None:
             for text in filter(None, [long_search(request), counts_of_unions(request, several_baskets=several)]):
                 notice(text)
-        announced(plan, notice, charge, doubt=doubt(request), reason=request.reason)
+        announced(plan, notice, charge, doubt=doubt(request), reason=request.way.reason)
 
     return planned
 
 
-def _answer(request: Request, read: LoadedTransactions, *, charged: bool) -> TopItemsets:
+def _answer(request: Request, loaded: LoadedTransactions, *, charged: bool) -> TopItemsets:
     """What the way chooses of the transactions, and noisy supports where they are wanted."""
     from dpmine.io.python_values import items_at
 
-    cut, baskets, guarantee = request.cut, read.transactions, request.guarantee
+    cut, baskets, guarantee = request.cut, loaded.transactions, request.guarantee
     if cut is not None:
         baskets = baskets.truncated(cut)
         guarantee = guarantee.noting(f"every unit was cut to {cut} items before counting")
@@ -337,10 +337,10 @@ def _answer(request: Request, read: LoadedTransactions, *, charged: bool) -> Top
             miner,
             noise=request.split.supports,
             subsets=request.query.rules,
-            unions=request.unions and read.several_baskets,
+            unions=request.unions and loaded.several_baskets,
             bits=SystemBits(),
         )
-    return _listed(request, guarantee.for_unit(baskets.unit), itemsets, supports, read, charged=charged)
+    return _listed(request, guarantee.for_unit(baskets.unit), itemsets, supports, loaded, charged=charged)
 
 
 def _listed(
@@ -348,17 +348,17 @@ def _listed(
     guarantee: Guarantee,
     itemsets: tuple[Itemset, ...],
     supports: SupportRelease | None,
-    read: LoadedTransactions,
+    loaded: LoadedTransactions,
     *,
     charged: bool,
 ) -> TopItemsets:
     """The answer to a request: without itemsets whose released supports are too small, unless it asks for them."""
     listed = itemsets if supports is None else supports.reaching(itemsets, request.min_support)
-    said = ""
+    what_helps = ""
     if itemsets and not listed:
-        said = small_supports(len(itemsets), charged=charged)
+        what_helps = small_supports(len(itemsets), charged=charged)
     elif len(itemsets) < request.way.count:
-        said = advice(request, charged=charged)
+        what_helps = advice(request, charged=charged)
     has_parts = request.way.count > 1 or request.split.supports is not None
     return TopItemsets(
         listed,
@@ -366,13 +366,13 @@ def _listed(
         request.terms.mechanism,
         request.way.name,
         guarantee,
-        said,
+        what_helps,
         supports and supports.of_parts(listed),
         request.units,
         request.split if has_parts else None,
-        type_name(read.item_type),
+        type_name(loaded.item_type),
         len(itemsets) - len(listed),
-        read.several_baskets,
+        loaded.several_baskets,
     )
 
 

@@ -161,5 +161,5 @@ def plan_list(
         terms.delta,
         terms.neighbors,
         tuple(sorted(rows, key=lambda row: row.right_from)),
-        build_way(terms).way.name,
+        build_way(terms).name,
     )
