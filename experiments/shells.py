@@ -22,7 +22,7 @@ from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.large_margin import LargeMargin
 from dpmine.selection.mechanisms.mechanism import unit_reach
-from dpmine.selection.select import build_mechanism
+from dpmine.selection.recommend import build_mechanism
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

@@ -22,7 +22,9 @@ from dpmine.models.validation.procedure import Trained, Training, random_order, 
 from dpmine.models.validation.terms import UNIT, Stability, fixed_point_mean
 from dpmine.parameters import Number, positive, whole
 from dpmine.privacy import Guarantee, Neighbors
-from dpmine.selection.select import as_universe, build_mechanism, choose
+from dpmine.selection.recommend import build_mechanism
+from dpmine.selection.select import choose
+from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -166,7 +168,7 @@ def _fewest_errors(
 ) -> int:
     relation = Neighbors.REPLACE_ONE
     chooser = build_mechanism("exponential", epsilon=alpha, delta=0, neighbors=relation)
-    scores = as_universe([-int(errors(model, validation)) for model in models])
+    scores = Dense([-int(errors(model, validation)) for model in models])
     return int(choose(chooser, scores, sensitivity=Fraction(1), bits=bits))
 
 

@@ -23,7 +23,7 @@ from support.sealed import SealedData
 
 import dpmine
 from dpmine.errors import BadData, BadParameter, DpmineError, NotPrivate, UnreadableFile
-from dpmine.selection.select import MECHANISMS
+from dpmine.selection.mechanisms.registry import MECHANISMS
 
 if TYPE_CHECKING:
     from pathlib import Path
