@@ -10,6 +10,7 @@ import re
 import shutil
 import stat
 import sys
+import tempfile
 import textwrap
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -222,9 +223,12 @@ class Destination:
             return
         import pyarrow.parquet as pq
 
-        with self._opened() as stream, pq.ParquetWriter(stream, schema) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
+        with self._opened() as stream, tempfile.TemporaryFile(prefix="dpmine-") as file:
+            with pq.ParquetWriter(file, schema) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+            file.seek(0)
+            shutil.copyfileobj(file, stream)  # a writer that is interrupted adds a footer: half a file looked whole
 
     def _lines(self, text: str) -> bytes:
         """Lines for people; on a terminal they fit it."""
