@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
     from dpmine.privacy import Guarantee
 
-_begun = [0]
+_begun_charges = [0]
 
 
 def charges_begun() -> int:
     """The number of charges of this process that are on the disk, or may already be there."""
-    return _begun[0]
+    return _begun_charges[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class Ledger:
     def _charge(self, dataset: str, guarantee: Guarantee, job: str, only_once: str = "") -> Receipt:
         """`only_once`: how no earlier job on this data set, or part, may end. It is looked for with the row locked."""
         name, part = name_and_part(dataset)
-        amount, kind = _most(guarantee), _kind(guarantee)
+        amount, kind = _largest_charge(guarantee), _kind(guarantee)
         records.require_words(job)
         with self._database.writing() as connection:
             budget = self._found(connection, name)
@@ -152,7 +152,7 @@ class Ledger:
                 raise _charged_before(dataset, only_once)
             after = _after(budget, name, part, guarantee)
             after = records.append(connection, after, kind, part, amount, job=job)
-            _begun[0] += 1  # here, so that it is known before it is on the disk
+            _begun_charges[0] += 1  # here, so that it is known before it is on the disk
         return Receipt(name, part, after.entries)
 
     def once(self, key: str) -> Ledger:
@@ -166,7 +166,7 @@ class Ledger:
     def after(self, dataset: str, guarantee: Guarantee) -> Budget:
         """The budget as it would be after a charge, which is not made. Raises as `charge`."""
         name, part = name_and_part(dataset)
-        _most(guarantee)
+        _largest_charge(guarantee)
         with self._database.reading() as connection:
             known = records.find(connection, name)
         return _after(known, name, part, guarantee)
@@ -304,7 +304,7 @@ def _after(known: Budget | None, name: str, part: str, guarantee: Guarantee) -> 
     """The budget after a charge. Raises as `Budget.charging`, with what to do about a search for a target."""
     budget = _of_unit(_require(known, name), guarantee)
     try:
-        return budget.charging(part, _most(guarantee))
+        return budget.charging(part, _largest_charge(guarantee))
     except BudgetExceeded as error:
         if _kind(guarantee) is not Kind.RESERVE or budget.accounting is Accounting.BASIC:
             raise
@@ -362,7 +362,7 @@ def _with_unit(budget: Budget, unit: str) -> Budget:
     return replace(budget, unit=unit)
 
 
-def _most(guarantee: Guarantee) -> Amount:
+def _largest_charge(guarantee: Guarantee) -> Amount:
     """The most that a guarantee is charged. NotPrivate without one; BadParameter where it cannot be recorded."""
     if not guarantee.private:
         raise NotPrivate("A ledger takes private runs only: leave out ledger and dataset (--ledger, --dataset).")

@@ -15,7 +15,7 @@ from dpmine.reporting.batch import checked_batch, run_batch
 from dpmine.reporting.evidence.folder import require_possible, write_evidence
 from dpmine.reporting.jobs.file import Create, read_job_file
 from dpmine.reporting.store import ResultsFolder
-from dpmine.reporting.windows import Course
+from dpmine.reporting.windows import WindowRun
 
 if TYPE_CHECKING:
     from dpmine.io.atomic import Guard
@@ -38,7 +38,7 @@ class PreparedReport:
         store: where results are kept.
         page: the file of the page, links followed.
         batch: what each job is charged.
-        course: of recurring jobs, the windows that are run; else None.
+        window_run: of recurring jobs, the windows that are run; else None.
         evidence: the folder of evidence, if it is asked for.
     """
 
@@ -46,7 +46,7 @@ class PreparedReport:
     store: ResultsFolder
     page: Path
     batch: Batch
-    course: Course | None = None
+    window_run: WindowRun | None = None
     evidence: Path | None = None
 
     @classmethod
@@ -69,8 +69,8 @@ class PreparedReport:
         if ledger_must_exist:
             job_file = replace(job_file, terms=replace(job_file.terms, create=Create.NEVER))
         store = ResultsFolder(results or output.with_name(f"{jobs.stem}-results"))
-        course = Course.of(job_file, store, window)
-        batch = checked_batch(job_file, store, retry=retry) if course is None else course.checked(retry=retry)
+        window_run = WindowRun.of(job_file, store, window)
+        batch = checked_batch(job_file, store, retry=retry) if window_run is None else window_run.checked(retry=retry)
         proof = None if evidence is None else evidence / "results" / "result.parquet"
         written = dict(zip(named, (page, store.folder / "result.parquet", proof), strict=True))
         require_apart(written, batch.paths, {"the job file": jobs, **database_files(job_file.terms.ledger)})
@@ -79,12 +79,12 @@ class PreparedReport:
         store.require_usable(page)
         if evidence is not None:
             require_possible(evidence, job_file)
-        return cls(job_file, store, page, batch, course, evidence)
+        return cls(job_file, store, page, batch, window_run, evidence)
 
     def run(self, *, watch: Watcher, retry: bool) -> Report:
         """Run the jobs; of recurring ones also the windows that were missed. Raises as `run_batch`."""
-        if self.course is not None:
-            return self.course.run(watch=watch, retry=retry)
+        if self.window_run is not None:
+            return self.window_run.run(watch=watch, retry=retry)
         return run_batch(self.job_file, self.store, watch=watch, retry=retry)
 
 

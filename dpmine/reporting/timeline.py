@@ -67,7 +67,7 @@ class Charges:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class PastWindow:
     """A window of recurring jobs.
 
     Attributes:
@@ -85,5 +85,5 @@ class Passed:
 class Timeline:
     """All windows so far, in order, and what they were charged together for each unit."""
 
-    windows: tuple[Passed, ...]
+    windows: tuple[PastWindow, ...]
     charge: Amount

@@ -56,16 +56,13 @@ def test_parts_cost_what_one_unit_can_be_touched_by(rule: Parts, charges: list[t
     assert found.delta == worst(whole.delta, deltas, rule)
 
 
-@pytest.mark.parametrize(
-    ("rule", "neighbors", "expected"),
-    [(Parts.BY_UNIT, ADD, "7/10"), (Parts.BY_INDEX, REPLACE, "7/10")],
-)
-def test_a_ledger_keeps_parts_apart(ledger: Ledger, rule: Parts, neighbors: Neighbors, expected: str) -> None:
+@pytest.mark.parametrize(("rule", "neighbors"), [(Parts.BY_UNIT, ADD), (Parts.BY_INDEX, REPLACE)])
+def test_a_ledger_keeps_parts_apart(ledger: Ledger, rule: Parts, neighbors: Neighbors) -> None:
     ledger.grant("shop", epsilon="0.9", neighbors=neighbors, parts=rule)
     for part, epsilon in [("", "0.3"), ("/north", "0.1"), ("/south", "0.2"), ("/east", "0.1"), ("/north", "0.3")]:
         ledger.charge(f"shop{part}", guarantee(epsilon, neighbors=neighbors), job="")
     budget = ledger.budget("shop")
-    assert budget.spent.epsilon == Fraction(expected)
+    assert budget.spent.epsilon == Fraction(7, 10)
     assert {part: amount.epsilon for part, amount in budget.charged.items()} == {
         "": Fraction(3, 10),
         "north": Fraction(2, 5),
@@ -85,13 +82,6 @@ def test_a_part_has_more_left_than_the_whole(ledger: Ledger) -> None:
         ledger.charge("shop", guarantee("1/2"), job="")
     ledger.charge("shop/south", guarantee("1/2"), job="")
     assert ledger.budget("shop").spent.epsilon == 1
-
-
-def test_parts_are_off_unless_granted(tmp_path: Path) -> None:
-    ledger = Ledger(f"sqlite:///{tmp_path / 'b.db'}")
-    ledger.grant("shop", epsilon=1)
-    with pytest.raises(BadParameter, match="has no parts"):
-        ledger.charge("shop/north", guarantee("0.1"), job="")
 
 
 @pytest.mark.parametrize(("rule", "neighbors"), [(Parts.BY_UNIT, REPLACE), (Parts.BY_INDEX, ADD)])

@@ -23,7 +23,7 @@ from dpmine.ledger.budget import Amount
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.page import render as render_module
 from dpmine.reporting.page.bodies import body_of
-from dpmine.reporting.page.charts import Bar, bars, shortened, stacked, steps, told_apart
+from dpmine.reporting.page.charts import Bar, bars, distinct_labels, shortened, stacked, steps
 from dpmine.reporting.page.render import factor_text, odds_text, readable, render, rounded_up_at
 from dpmine.reporting.store import Stored
 
@@ -440,15 +440,15 @@ def test_labels_of_bars_are_told_apart() -> None:
         long * 2,
         long * 2,
     ]
-    labels = told_apart(names, 300)
+    labels = distinct_labels(names, 300)
     assert len(set(labels)) == 5  # two names are the same
     assert labels[3] == "short"
     assert all("…" in label for label in [*labels[:3], labels[4]])
     assert all(len(label) <= 40 for label in labels)
     assert ["ROSES" in label for label in labels[:3]] == [True, False, False]
     words = ["x" * 90 + end for end in ("1", "2", "1" + "y" * 90 + "3", "")]
-    assert len(set(told_apart(words, 300))) == 4
-    assert told_apart(["漢" * 30 + "字", "漢" * 30 + "子"], 5) == ["… …", "… …"]  # no room for a letter: it ends
+    assert len(set(distinct_labels(words, 300))) == 4
+    assert distinct_labels(["漢" * 30 + "字", "漢" * 30 + "子"], 5) == ["… …", "… …"]  # no room for a letter: it ends
 
 
 def test_long_tables_are_cut(folder: Folder) -> None:

@@ -25,7 +25,7 @@ _COLUMNS = ("unit", "basket", "item", "items", "one_hot")
 
 
 class TopItemsetJob(Job):
-    """The top itemsets of transactions, with supports and rules where they are asked for."""
+    """The top itemsets of transactions, with supports and rules where they are arguments for."""
 
     kind: ClassVar[str] = "top-itemset"
     known: ClassVar[frozenset[str]] = frozenset({"items"})
@@ -43,15 +43,15 @@ class TopItemsetJob(Job):
         self.require_options()
         confidence(self.options.get("min_confidence", 0))
         guarantee = self.guarantee_at()
-        columns = Columns.of(**{name: value for name, value in self._asked.items() if name in _COLUMNS})
+        columns = Columns.of(**{name: value for name, value in self._arguments.items() if name in _COLUMNS})
         return guarantee.for_unit(plan_layout(open_source(self.data, columns), columns).unit_name)
 
     def guarantee_at(self, **others: Any) -> Guarantee:
         """The guarantee, before the unit is known, with other options; no input is opened. Raises BadParameter."""
         from dpmine.itemsets.request.query import Query, Request
 
-        asked, names = {**self._asked, **others}, {field.name for field in fields(Query)}
-        return Request.of(Query(**{name: value for name, value in asked.items() if name in names})).guarantee
+        arguments, names = {**self._arguments, **others}, {field.name for field in fields(Query)}
+        return Request.of(Query(**{name: value for name, value in arguments.items() if name in names})).guarantee
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""
@@ -62,7 +62,7 @@ class TopItemsetJob(Job):
 
         result = top_itemsets(
             self.data,
-            **self._asked,
+            **self._arguments,
             memory=self.options.get("memory"),
             ledger=account.ledger,
             dataset=account.dataset,
@@ -70,7 +70,7 @@ class TopItemsetJob(Job):
             notice=lambda _text: None,  # the page names the unit that was found
         )
         document, tables = result.to_dict(), {"": result.to_arrow()}
-        if self._asked["rules"] and result.itemsets:
+        if self._arguments["rules"] and result.itemsets:
             document["rules"] = plain_rules(result.rules(confidence(self.options.get("min_confidence", 0))))
             tables["-rules"] = pa.Table.from_pylist(document["rules"])
         return Released(document, result.guarantee, tables)
@@ -80,10 +80,10 @@ class TopItemsetJob(Job):
         return truth("rules", self.options.get("rules", False))
 
     @cached_property
-    def _asked(self) -> dict[str, Any]:
+    def _arguments(self) -> dict[str, Any]:
         """The arguments of the library's call, but for data and ledger."""
-        asked = {"k": self.table["top"].default, **self.given("min_confidence", "memory")}
-        return {**asked, "rules": self._has_rules, "one_hot": truth("one_hot", asked.get("one_hot", False))}
+        arguments = {"k": self.table["top"].default, **self.given("min_confidence", "memory")}
+        return {**arguments, "rules": self._has_rules, "one_hot": truth("one_hot", arguments.get("one_hot", False))}
 
 
 class TableJob(Job):

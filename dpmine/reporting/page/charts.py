@@ -57,7 +57,7 @@ def bars(caption: str, values: Sequence[Bar]) -> Chart:
 
     def layout(width: int) -> dict[str, object]:
         unit = (width - 8) / ((high - low) or 1.0)
-        labels = told_apart([bar.name for bar in drawn], width - figures - 12)
+        labels = distinct_labels([bar.name for bar in drawn], width - figures - 12)
         return {"rows": list(zip(labels, drawn, strict=True)), "zero": 4 - low * unit, "unit": unit}
 
     return _drawn("bars", caption, layout)
@@ -107,7 +107,7 @@ def multiples(caption: str, panels: Sequence[Panel], first: str, last: str) -> C
         columns = 1 if width == NARROW else 2
         across = width / columns - _LEFT - _RIGHT
         step, up = across / places, _HEIGHT / top
-        titles = told_apart([panel.title for panel in panels], across)
+        titles = distinct_labels([panel.title for panel in panels], across)
         drawn = [
             (title, [_place(number, point, step, up) for number, point in enumerate(panel.points) if point])
             for title, panel in zip(titles, panels, strict=True)
@@ -189,7 +189,7 @@ def _width(letter: str) -> float:
     return 0.74 if letter.isupper() else 0.6
 
 
-def told_apart(names: Sequence[str], room: float, start: int = 0) -> list[str]:
+def distinct_labels(names: Sequence[str], room: float, start: int = 0) -> list[str]:
     """The names, each shortened to `room` pixels; different names with a common start are cut where they differ."""
     labels = [_cut(name, room, start) for name in names]
     for label in {label for label in labels if labels.count(label) > 1}:
@@ -197,7 +197,7 @@ def told_apart(names: Sequence[str], room: float, start: int = 0) -> list[str]:
         alike = [names[place] for place in places]
         further = _difference(alike, start)
         if len(set(alike)) > 1 and further > start:
-            for place, other in zip(places, told_apart(alike, room, further), strict=True):
+            for place, other in zip(places, distinct_labels(alike, room, further), strict=True):
                 labels[place] = other
     return labels
 

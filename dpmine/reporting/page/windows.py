@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.release.noise import SupportNoise
     from dpmine.reporting.document import Label
     from dpmine.reporting.page.charts import Chart
-    from dpmine.reporting.timeline import Passed, Timeline
+    from dpmine.reporting.timeline import PastWindow, Timeline
 
 _MOST_PANELS = 12
 
@@ -60,13 +60,13 @@ def windows_of(timeline: Timeline) -> WindowsSection:
     return WindowsSection(summary, tuple(_shown(name, windows) for name in names), tables)
 
 
-def _state(window: Passed) -> str:
+def _state(window: PastWindow) -> str:
     if any(window.documents.values()):
         return "not of every job"
     return "charged, without a result here" if window.charged else "not run, and not charged"
 
 
-def _shown(name: str, windows: Sequence[Passed]) -> JobInWindows:
+def _shown(name: str, windows: Sequence[PastWindow]) -> JobInWindows:
     stored = ((window.window, window.documents[name]) for window in windows)
     results = [(window, Document(document)) for window, document in stored if document is not None]
     try:
@@ -107,7 +107,7 @@ def _compared(name: str, results: Sequence[tuple[str, Document]]) -> tuple[tuple
     return (PageTable(f"{name}: what changed from {earlier} to {later}", columns),), (remark,)
 
 
-def _charts(name: str, windows: Sequence[Passed], results: Sequence[tuple[str, Document]]) -> tuple[Chart, ...]:
+def _charts(name: str, windows: Sequence[PastWindow], results: Sequence[tuple[str, Document]]) -> tuple[Chart, ...]:
     """One small chart for each itemset of the last result."""
     series = {window: _intervals(document) for window, document in results}
     itemsets = list(series[results[-1][0]])[:_MOST_PANELS] if len(results) > 1 else []

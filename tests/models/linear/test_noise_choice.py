@@ -85,8 +85,8 @@ def test_what_costs_more_than_its_charge_is_withheld(tmp_path: Path, monkeypatch
     ledger = Ledger(f"sqlite:///{tmp_path / 'l.db'}")
     ledger.grant("people", epsilon=3)
     model = PrivateLogisticRegression(feature_bounds=(-1, 1), ledger=ledger, dataset="people")
-    promised = model.guarantee(features=names(FEW))
-    monkeypatch.setattr(LinearSettings, "guarantee", lambda *_: promised)
+    guaranteed = model.guarantee(features=names(FEW))
+    monkeypatch.setattr(LinearSettings, "guarantee", lambda *_: guaranteed)
     dearer = Guarantee(Fraction(2), Fraction(0), Neighbors.REPLACE_ONE, "row")
     monkeypatch.setattr(LinearSettings, "_guaranteed", lambda *_: dearer)
     with pytest.raises(BadLedger, match="more than was charged"):

@@ -108,7 +108,7 @@ def test_an_audit_notices_a_third_of_the_sensitivity(noise: Any, claim: float) -
 
 
 def test_the_law_of_the_release_is_that_of_the_mechanism() -> None:
-    """The noise of a Gaussian release has the deviation that its profile asks for, up to the rounding it covers."""
+    """The noise of a Gaussian release has the deviation that its profile asks for, up to the rounding it pays for."""
     found = mechanism(GaussianNoise(CLAIM), size=100)
     ratio = Fraction(3 * 0.5**0.5 / 100) / found.scale
     assert profile(Fraction(1), ratio) <= CLAIM

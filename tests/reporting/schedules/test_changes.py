@@ -19,7 +19,7 @@ from dpmine.ledger.budget import Amount
 from dpmine.reporting.document import Document
 from dpmine.reporting.page.render import render
 from dpmine.reporting.page.windows import EACH, changes, supports, windows_of
-from dpmine.reporting.timeline import Passed, Timeline
+from dpmine.reporting.timeline import PastWindow, Timeline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -160,6 +160,9 @@ def test_the_page_says_which_windows_have_no_result(tmp_path: Path) -> None:
 
 
 def test_a_result_that_was_changed_by_hand_does_not_stop_the_page() -> None:
-    windows = [Passed("W1", {"Pairs": {"itemsets": 7}}, charged=True), Passed("W2", {"Pairs": {}}, charged=True)]
+    windows = [
+        PastWindow("W1", {"Pairs": {"itemsets": 7}}, charged=True),
+        PastWindow("W2", {"Pairs": {}}, charged=True),
+    ]
     (shown,) = windows_of(Timeline(tuple(windows), Amount())).jobs
     assert shown.remarks == ("Pairs: a stored result cannot be shown; restore its file.",)
