@@ -13,11 +13,11 @@ from dpmine.exact.reals import decimal_below
 from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.ingest.catalogue import REMARK
 from dpmine.itemsets.release.results import printable
-from dpmine.itemsets.transactions.interface import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.discovery import DIGITS, DISCOVER, ITEMS_PER_UNIT, Discovery, items_per_unit
 from dpmine.ledger.charging import Account
 from dpmine.markup import html_table
+from dpmine.options.names import LOCAL
 from dpmine.parameters import positive, probability
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.advice import another_run, with_charge
@@ -120,7 +120,7 @@ def discover_items(
     ledger: Ledger | str | None = None,
     dataset: str | None = None,
     memory: int | str | None = None,
-    engine: str = Engine.LOCAL,
+    engine: str = LOCAL,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> DiscoveredItems:

@@ -11,12 +11,11 @@ from dpmine.itemsets.release.counts import released_counts
 from dpmine.itemsets.release.results import TopItemsets, type_name
 from dpmine.itemsets.request.advice import advice, counts_of_unions, doubt, long_search, small_supports
 from dpmine.itemsets.request.query import Query, Request
-from dpmine.itemsets.transactions.interface import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.itemsets.ways.way import Chosen
 from dpmine.ledger.charging import Account
-from dpmine.options.names import AUTO
+from dpmine.options.names import AUTO, LOCAL
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def top_itemset(
     ledger: Ledger | str | None = None,
     dataset: str | None = None,
     memory: int | str | None = None,
-    engine: str = Engine.LOCAL,
+    engine: str = LOCAL,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> TopItemsets:
@@ -193,7 +192,7 @@ def top_itemsets(
     ledger: Ledger | str | None = None,
     dataset: str | None = None,
     memory: int | str | None = None,
-    engine: str = Engine.LOCAL,
+    engine: str = LOCAL,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> TopItemsets:

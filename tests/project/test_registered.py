@@ -1,6 +1,6 @@
 """Whatever is registered has its proof note, an oracle, a broken twin, and its place in options and pages.
 
-A mechanism or a way that is registered without one of these fails here, by the name of what is missing.
+What is registered without one of these fails here, by the name of what is missing.
 """
 
 from __future__ import annotations
@@ -9,21 +9,29 @@ import inspect
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from dpmine_cli.program import group
 from support import broken
 from support.cases import every
 from support.gallery.lists import broken_lists, lists
 from support.oracles.laws import OF_MECHANISMS
 
+import dpmine
 from dpmine.itemsets.ways.by_mechanism import ByMechanism
 from dpmine.itemsets.ways.registry import WAYS
 from dpmine.itemsets.ways.way import Way
-from dpmine.options.names import typed_names
+from dpmine.models.private_estimator import PrivateEstimator
+from dpmine.options.names import FORMS, typed_names
 from dpmine.options.tables import TOP_ITEMSET
 from dpmine.selection.mechanisms.mechanism import Mechanism
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
 from dpmine.selection.recommend import _FIELDS
+from fuzz.kernels import SHAPES
+
+if TYPE_CHECKING:
+    from dpmine.options.names import Form
 
 ROOT = Path(__file__).resolve().parents[2]
 PROOFS = ROOT / "docs" / "proofs"
@@ -47,12 +55,11 @@ def lacking(name: str, kind: type[Mechanism | Way]) -> list[str]:
     return [what for what, is_there in found.items() if not is_there]
 
 
-def has_note(name: str, kind: type[Mechanism | Way]) -> bool:
-    """Whether its module names a note (a mechanism's has its name), which is there and in the index."""
+def has_note(name: str, kind: type) -> bool:
+    """Whether its module names a note (a mechanism's has its name) that is there."""
     named = NOTE.findall(inspect.getsource(inspect.getmodule(kind) or kind))
-    index = (PROOFS / "index.md").read_text(encoding="utf-8").splitlines()
-    there = [note for note in named if (PROOFS / f"{note}.md").is_file() and note in index]
-    return bool(there) if issubclass(kind, Way) else f"selection/{name}" in there
+    there = [note for note in named if (PROOFS / f"{note}.md").is_file()]
+    return f"selection/{name}" in there if issubclass(kind, Mechanism) else bool(there)
 
 
 def has_twin(kind: type[Mechanism | Way]) -> bool:
@@ -71,9 +78,67 @@ OWN_FIELDS = [field for option, field in _FIELDS.items() if option in TOP_ITEMSE
 """The fields that users can set."""
 
 
+def lacking_of_form(form: Form) -> list[str]:
+    """What a form of files does not have."""
+    found = {
+        "a row of the page": any(f"{ending}`" in text_of("docs/how-to/inputs.md") for ending in form.endings),
+        "tests": any(ending in text_of("tests/io/*.py") for ending in form.endings),
+    }
+    return [what for what, is_there in found.items() if not is_there]
+
+
+def lacking_of_estimator(name: str, kind: type) -> list[str]:
+    """What a public estimator does not have."""
+    found = {
+        "a proof note": has_note(name, kind),
+        "its place in the reference": f"autoclass:: dpmine.{name}\n" in text_of("docs/reference/estimators.md"),
+        "tests of neighbours": f"dpmine.{name}(" in text_of("tests/models/test_neighbouring_inputs.py"),
+    }
+    return [what for what, is_there in found.items() if not is_there]
+
+
+def lacking_of_command(name: str) -> list[str]:
+    """What a command does not have."""
+    found = {
+        "an example on a page": re.search(rf"\bdpmine {name}\b", text_of("docs/*/*.md")) is not None,
+        "tests": re.search(rf"""["' ]{name}["' ]""", text_of("tests/cli/*.py")) is not None,
+    }
+    return [what for what, is_there in found.items() if not is_there]
+
+
+def kernels_not_fuzzed() -> set[str]:
+    """Kernels of arrays alone that are not given any arrays at all; the searches take records."""
+    kernels = re.findall(r"^KERNEL\((\w+), ([^)]*)\)", text_of("dpmine/kernels/*.c"), re.MULTILINE)
+    plain = {name for name, fields in kernels if re.fullmatch(r"(?:\s*(?:\w+s(?:Out)?|int64_t) \w+;)+", fields)}
+    return plain - SHAPES.keys() - {"instructions"}
+
+
+def text_of(files: str) -> str:
+    """Of all files that fit the pattern."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob(files))
+
+
+def estimators() -> dict[str, type]:
+    """The public ones by name."""
+    public = {name: getattr(dpmine, name) for name in dpmine.__all__}
+    return {
+        name: kind for name, kind in public.items() if isinstance(kind, type) and issubclass(kind, PrivateEstimator)
+    }
+
+
 @every("name", REGISTERED)
 def test_nothing_is_missing(name: str) -> None:
     assert lacking(name, REGISTERED[name]) == []
+
+
+def test_forms_estimators_commands_and_kernels_lack_nothing() -> None:
+    found = {
+        **{form.name: lacking_of_form(form) for form in FORMS},
+        **{name: lacking_of_estimator(name, kind) for name, kind in estimators().items()},
+        **{name: lacking_of_command(name) for name in group().commands},
+    }
+    assert {name: missing for name, missing in found.items() if missing} == {}
+    assert kernels_not_fuzzed() == set()
 
 
 @dataclass(frozen=True)

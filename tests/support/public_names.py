@@ -8,7 +8,6 @@ from __future__ import annotations
 import enum
 import importlib
 import inspect
-import json
 import re
 import sys
 import textwrap
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dpmine
+from support.schemas import schemas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,10 +177,10 @@ def _errors() -> Iterator[str]:
 
 
 def _mechanisms() -> Iterator[str]:
-    from dpmine.selection.mechanisms.registry import MECHANISMS
+    from dpmine.options import names
 
-    yield from _wrapped(" ".join(sorted(MECHANISMS)))
-    yield "of lists, too: discover items_first"
+    yield from _wrapped(" ".join(sorted(each.name for each in names.MECHANISMS)))
+    yield f"of lists, too: {' '.join(sorted(each.name for each in names.WAYS))}"
 
 
 def _commands() -> Iterator[str]:
@@ -205,11 +205,10 @@ def _option(option: Any) -> str:
 
 
 def _documents() -> Iterator[str]:
-    for path in sorted((ROOT / "dpmine" / "schemas").glob("*.json")):
-        schema = json.loads(path.read_text(encoding="utf-8"))
+    for name, schema in sorted(schemas().items()):
         places: dict[str, set[str]] = {}
         _collect(schema, schema, "", places, ())
-        yield path.name
+        yield f"{name}.json"
         for place, names in sorted(places.items()):
             yield from _wrapped(" ".join(sorted(names)), f"    {place}: " if place else "    ")
 

@@ -25,6 +25,8 @@ from dpmine.itemsets.spark.progress import watched
 from dpmine.itemsets.spark.session import Kept, functions, replacing, spark_session
 from dpmine.itemsets.spark.weights import UNREADABLE
 from dpmine.itemsets.transactions.interface import LoadedTransactions
+from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory
+from dpmine.options.names import PARQUET
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,16 +51,17 @@ def read_spark(
     data: Any,
     columns: Columns,
     *,
-    memory: int,
-    catalogue: pa.Array | None = None,
-    planned: Callable[[LayoutPlan], None] | None = None,
-    progress: Progress | None = None,
+    catalogue: pa.Array | None,
+    progress: Progress | None,
+    memory: int | str | MemoryBudget | None,
+    planned: Callable[[LayoutPlan], None] | None,
+    exact: bool,  # noqa: ARG001 - columns have types
 ) -> LoadedTransactions:
     """The baskets in a Spark frame or in what Spark reads at some paths; one pass counts the items.
 
     `planned` gets the layout once it is known from the columns, before any row is read. `progress` gets the share
     of each step's tasks that are done: see `watched`. Raises
-    BadParameter (no Spark, a stream), BadData or UnreadableFile, none of which quotes Spark.
+    BadParameter (no Spark, no Parquet, a stream), BadData or UnreadableFile, none of which quotes Spark.
     """
     if is_spark_frame(data):
         with replacing():
@@ -67,7 +70,8 @@ def read_spark(
             raise BadParameter("A stream has no end: give a frame of what has arrived, or the files that hold it.")
         source, paths = SparkSource.of_frame(data), [TABLE]
     else:
-        session = spark_session(memory)
+        _require_parquet(data)
+        session = spark_session(memory.whole if isinstance(memory, MemoryBudget) else parse_memory(memory))
         paths = list(map(str, data.paths if isinstance(data, Input) else paths_of(data) or ()))
         source = SparkSource.of_paths(session, paths)
     require_none(source.source.names, (*columns.unit, *columns.basket))
@@ -97,6 +101,15 @@ def read_spark(
         raise
     baskets = SparkBaskets(labels, supports, plan.unit_name, rows, session, kept, blocks, progress)
     return LoadedTransactions(baskets, declared_type(known, rows.kind), bool(plan.basket_columns))
+
+
+def _require_parquet(data: object) -> None:
+    inputs = [data] if isinstance(data, Input) else map(Input, paths_of(data) or ())
+    if {each.form for each in inputs} != {PARQUET}:
+        raise BadParameter(
+            "engine 'spark' (--engine spark) reads Parquet files or a Spark DataFrame: give one of these, or "
+            "leave engine out."
+        )
 
 
 def _counting_note(plan: LayoutPlan, *, natively: bool, files: bool) -> str:

@@ -1,7 +1,7 @@
 """The JSON Schema of job files, made of the table of options: editors complete and check a job file by it.
 
-`dpmine report --schema` prints it, and `dpmine/schemas/jobs.json` holds what it prints. A run does not read it: the
-checks of `file` and `kinds` say more, and know the columns.
+`dpmine report --schema` prints it. A run does not read it: the checks of `file` and `kinds` say more, and know the
+columns.
 """
 
 from __future__ import annotations
