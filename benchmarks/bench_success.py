@@ -23,7 +23,7 @@ from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.read import read_transactions
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Profile
+from dpmine.selection.distributions.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import recommend, usable
 from dpmine.selection.universes.protocol import MANY_DUMMIES
@@ -92,7 +92,7 @@ def cases(title: str, baskets: Baskets, size: int) -> Iterator[Case]:
 
 def outcome(mechanism: Mechanism, profile: Profile) -> Outcome:
     """By the exact law; all best itemsets together are a success."""
-    law = mechanism.law(profile)
+    law = mechanism.distribution(profile)
     scores = np.array(profile.scores)
     return Outcome(float(law.masses[0]), float(law.masses @ scores) / profile.scores[0])
 

@@ -19,7 +19,7 @@ import numpy as np
 from dpmine.io.atomic import new_figure
 from dpmine.parameters import Number, positive, probability
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Profile
+from dpmine.selection.distributions.profile import Profile
 from dpmine.selection.mechanisms.large_margin import LargeMargin
 from dpmine.selection.mechanisms.mechanism import unit_reach
 from dpmine.selection.recommend import build_mechanism
@@ -104,7 +104,7 @@ class Shells:
         )
         scores = tuple(float(self.records - self.least_errors - excess) for excess in self.excesses)
         counts = tuple(after - before for before, after in pairwise((0, *self.sizes)))
-        chosen = chooser.law(Profile(scores, counts))
+        chosen = chooser.distribution(Profile(scores, counts))
         if chosen.nothing > self.failure:
             return None
         place = int(np.searchsorted(np.cumsum(chosen.masses), float(1 - self.failure)))

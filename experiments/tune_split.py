@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import product
 
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Profile
+from dpmine.selection.distributions.profile import Profile
 from dpmine.selection.mechanisms.large_margin import LargeMarginTight
 from dpmine.selection.universes.protocol import MANY_DUMMIES
 
@@ -35,7 +35,7 @@ def lead(shape: Shape, shares: tuple[float, float, float], share: float, epsilon
     low, high = 0.0, 2000 / epsilon
     for _ in range(20):
         middle = (low + high) / 2
-        law = mechanism.law(Profile(*shape(middle), MANY_DUMMIES))
+        law = mechanism.distribution(Profile(*shape(middle), MANY_DUMMIES))
         low, high = (low, middle) if law.masses[0] >= SUCCESS else (middle, high)
     return high
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from dpmine.selection.laws.profile import FloatArray
+    from dpmine.selection.distributions.profile import FloatArray
 
 _ROUNDING = 1e-9  # relative: the error of scipy's inverses of incomplete gamma and beta functions
 _CELLS = 400  # of the border of a joint region: their width loses less than 1 % of the distance to the estimate

@@ -19,13 +19,13 @@ import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import FloatArray, LevelLaw, Profile
+from dpmine.selection.distributions.profile import FloatArray, LevelDistribution, Profile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dpmine.selection.laws.profile import FloatArray
-    from dpmine.selection.laws.stopping import StoppingSearch
+    from dpmine.selection.distributions.profile import FloatArray
+    from dpmine.selection.distributions.stopping import StoppingSearch
     from dpmine.selection.mechanisms.mechanism import Mechanism
 
 
@@ -47,7 +47,7 @@ class Precision:
 DIRECT = Precision(1e-9, 1e-18)
 """Closed forms, and quadratures of one smooth piece: found within 1e-11 of the exact e^ε where a pair is tight."""
 SEARCHED = Precision(1e-9, 1e-10)
-"""Output distributions of a search: their quadrature misses kinks under a mass of 1e-11 (`selection.laws.stopping`)."""
+"""Output distributions of a search: `selection.distributions.stopping` misses kinks under a mass of 1e-11."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,16 +176,16 @@ class Pair:
         ordered = sorted(levels.items(), reverse=True)
         return Profile(tuple(score for score, _ in ordered), tuple(count for _, count in ordered), self.dummies)
 
-    def masses(self, side: PairSide, law: LevelLaw) -> FloatArray:
+    def masses(self, side: PairSide, distribution: LevelDistribution) -> FloatArray:
         """The mass of every group, then that of "nothing": shape (groups + 1,).
 
-        `law` is the output distribution on `profile(side)`. Candidates of a level are equally likely, so a group has
-        its share of the level. Candidates of a group are equally likely on both sides, so they count as one outcome.
+        `distribution` is that of the outputs on `profile(side)`. Candidates of a level are equally likely, so a group
+        has its share of the level. Candidates of a group are equally likely on both sides: they count as one outcome.
         """
         profile = self.profile(side)
-        levels = dict(zip(profile.scores, zip(law.masses, profile.counts, strict=True), strict=True))
+        levels = dict(zip(profile.scores, zip(distribution.masses, profile.counts, strict=True), strict=True))
         shares = [(group.count, *levels[group.at(side)]) for group in self.groups]
-        return np.array([*(mass * (count / total) for count, mass, total in shares), law.nothing])
+        return np.array([*(mass * (count / total) for count, mass, total in shares), distribution.nothing])
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,15 @@ from dpmine.auditing.pairs import (
     measure_both,
     structured,
 )
-from dpmine.auditing.worst_pairs import DEFAULT, LAWS_KEPT, THOROUGH, Effort, audit_stages, audit_whole, scope_of
+from dpmine.auditing.worst_pairs import (
+    DEFAULT,
+    DISTRIBUTIONS_KEPT,
+    THOROUGH,
+    Effort,
+    audit_stages,
+    audit_whole,
+    scope_of,
+)
 from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.parameters import Number, positive, probability
@@ -43,7 +51,7 @@ from dpmine.selection.top_k import LimitedDomainTopK, OneShot, Peeling, TopK
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from dpmine.selection.laws.profile import FloatArray, LevelLaw, Profile
+    from dpmine.selection.distributions.profile import FloatArray, LevelDistribution, Profile
     from dpmine.selection.mechanisms.mechanism import Mechanism
 
 
@@ -191,17 +199,19 @@ def _masses_of(way: TopK) -> Callable[[Pair, PairSide], FloatArray]:
     """The masses of all lists on one side of a pair; the same lists in the same order on both sides."""
     if isinstance(way, LimitedDomainTopK):
         return lambda pair, side: _kept_lists(*_kept(pair, side, way), way.count)
-    law = lru_cache(LAWS_KEPT)(way.mechanism.law)
-    return lambda pair, side: _peeled(pair, side, law, way.count)
+    distribution = lru_cache(DISTRIBUTIONS_KEPT)(way.mechanism.distribution)
+    return lambda pair, side: _peeled(pair, side, distribution, way.count)
 
 
-def _peeled(pair: Pair | None, side: PairSide, law: Callable[[Profile], LevelLaw], count: int) -> FloatArray:
+def _peeled(
+    pair: Pair | None, side: PairSide, distribution: Callable[[Profile], LevelDistribution], count: int
+) -> FloatArray:
     """One list for each sequence of groups and "nothing"; a single one where no candidate or no place is left."""
     if pair is None or not count:
         return np.ones(1)
-    *first, nothing = pair.masses(side, law(pair.profile(side)))
-    after = [mass * _peeled(_without(pair, place), side, law, count - 1) for place, mass in enumerate(first)]
-    return np.concatenate([*after, nothing * _peeled(pair, side, law, count - 1)])
+    *first, nothing = pair.masses(side, distribution(pair.profile(side)))
+    after = [mass * _peeled(_without(pair, place), side, distribution, count - 1) for place, mass in enumerate(first)]
+    return np.concatenate([*after, nothing * _peeled(pair, side, distribution, count - 1)])
 
 
 def _without(pair: Pair, place: int) -> Pair | None:

@@ -38,19 +38,19 @@ from dpmine.auditing.pairs import (
 )
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
-from dpmine.selection.laws.stopping import StoppingSearch, draw_law, stopping_law
+from dpmine.selection.distributions.stopping import StoppingSearch, draw_distribution, stopping_distribution
 from dpmine.selection.mechanisms.mechanism import DrawStage, EarlyStopStage, Mechanism, SearchStage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.laws.profile import Profile
-    from dpmine.selection.laws.stopping import StopLaw
+    from dpmine.selection.distributions.profile import Profile
+    from dpmine.selection.distributions.stopping import StopDistribution
 
 
 _STEPS = 2  # of a staircase for the whole mechanism; the stages are audited on longer ones
-LAWS_KEPT = 10_000  # many pairs share a side, and many lists what is left
+DISTRIBUTIONS_KEPT = 10_000  # many pairs share a side, and many lists what is left
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +81,17 @@ def scope_of(mechanism: Mechanism) -> ClaimScope:
 def audit_whole(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> Finding:
     """The worst that the mechanism shows over all pairs tried, in both directions.
 
-    Requires: `mechanism.law` is the exact output distribution of `mechanism.choose`.
+    Requires: `mechanism.distribution` is the exact output distribution of `mechanism.choose`.
     """
     scope, claim = scope_of(mechanism), Terms(float(mechanism.epsilon), float(mechanism.delta))
     searches = [stage.search for stage in mechanism.stages() if isinstance(stage, SearchStage)]
     steps = [pair for search in searches for pair in staircases(search, scope.neighbors, lengths=(_STEPS,))]
     leads = critical_leads(mechanism, scope)[:: 2 if steps else 1]  # where stages are audited, the whole shows little
     precision = SEARCHED if steps else DIRECT
-    law = lru_cache(LAWS_KEPT)(mechanism.law)
+    distribution = lru_cache(DISTRIBUTIONS_KEPT)(mechanism.distribution)
 
     def shows(pair: Pair, known: Finding = NOTHING) -> Finding:
-        left, right = (pair.masses(side, law(pair.profile(side))) for side in PairSide)
+        left, right = (pair.masses(side, distribution(pair.profile(side))) for side in PairSide)
         return measure_both(left, right, claim, precision=precision, known=known)
 
     climber = Climber(scope, leads, (1, scope.growth) if scope.growth else Climber.crowds)
@@ -237,10 +237,10 @@ def _search(
     return worst_pair([*staircases(stage.search, scope.neighbors), *small], shows, climber, effort=effort, bits=bits)
 
 
-def _stops(search: StoppingSearch, profile: Profile) -> StopLaw:
+def _stops(search: StoppingSearch, profile: Profile) -> StopDistribution:
     """The probabilities of stopping at each of the first ranks, and behind them."""
     last = min(_LAST_RANK, (profile.dummies or sum(profile.counts)) - 1)
-    return stopping_law(profile, search=search, limit=last)
+    return stopping_distribution(profile, search=search, limit=last)
 
 
 def _inside_margin(stage: EarlyStopStage) -> Iterator[Pair]:
@@ -273,7 +273,7 @@ def _draw(stage: DrawStage, claim: Terms, scope: ClaimScope, leads: Sequence[flo
     for rank, pair in _draws(stage, scope, leads):
         profiles = [pair.profile(side) for side in PairSide]
         left, right = (
-            pair.masses(side, draw_law(profile, rank=rank, rate=stage.rate))
+            pair.masses(side, draw_distribution(profile, rank=rank, rate=stage.rate))
             for side, profile in zip(PairSide, profiles, strict=True)
         )
         for profile, one, other in zip(profiles, (left, right), (right, left), strict=True):

@@ -32,7 +32,7 @@ from dpmine.selection.recommend import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.selection.laws.profile import Profile
+    from dpmine.selection.distributions.profile import Profile
     from dpmine.selection.mechanisms.mechanism import Mechanism
 
 

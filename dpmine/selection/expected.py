@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dpmine.selection.recommend import DECAY, Shape, least, stylised
 
 if TYPE_CHECKING:
-    from dpmine.selection.laws.profile import Profile
+    from dpmine.selection.distributions.profile import Profile
 
 
 HALF = 0.5

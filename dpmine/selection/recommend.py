@@ -18,7 +18,7 @@ from dpmine.options import names
 from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import Number, exact_number, positive, probability, public_count, resembling, truth, whole
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Profile
+from dpmine.selection.distributions.profile import Profile
 from dpmine.selection.mechanisms.large_margin import MarginMechanism
 from dpmine.selection.mechanisms.mechanism import Mechanism, unit_reach
 from dpmine.selection.mechanisms.registry import MECHANISMS
@@ -255,7 +255,7 @@ def _middle_in_whole_units(low: int, high: int, step: float) -> int:
 
 def success_probability(mechanism: Mechanism, profile: Profile) -> float:
     """The probability that the best candidate is chosen. Requires: the profile has a single best candidate."""
-    return float(mechanism.law(profile).masses[0])
+    return float(mechanism.distribution(profile).masses[0])
 
 
 def succeeds(mechanism: Mechanism, profile: Profile, target: float = SUCCESS) -> bool:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.ledger.ledger import Ledger
-    from dpmine.selection.laws.profile import Profile
+    from dpmine.selection.distributions.profile import Profile
     from dpmine.selection.mechanisms.mechanism import Mechanism
 
 _LARGEST_WHOLE = 2**53  # beyond it floats skip whole numbers
@@ -252,7 +252,9 @@ def law(
     require_form(scores, hidden=hidden)
     chooser = _chooser(scores, mechanism, parameters, hidden=hidden)
     universe, _ = labelled_universe(scores, padding)
-    by_level = chooser.law(_profile(universe, step, only_differences=not (chooser.approximate or universe.padding)))
+    by_level = chooser.distribution(
+        _profile(universe, step, only_differences=not (chooser.approximate or universe.padding))
+    )
     parts = scores if isinstance(scores, Levels) else universe
     masses = parts.spread(by_level.masses) if isinstance(parts, Dense | Levels) else by_level.masses
     return Law(masses, by_level.nothing)
@@ -268,7 +270,7 @@ def _profile(universe: Universe[Hashable], step: Fraction, *, only_differences: 
 
     Raises BadParameter for scores that no float can hold, where their distance from 0 matters.
     """
-    from dpmine.selection.laws.profile import Profile
+    from dpmine.selection.distributions.profile import Profile
 
     levels = universe.head(universe.least)
     origin = levels[0].score if levels and (only_differences or levels[-1].score < 0) else 0

@@ -28,7 +28,7 @@ def fixed_bits() -> TapeBits:
 
 def shows(pair: Pair) -> Finding:
     """The exponential mechanism for ε = 1 that has twice its exponent."""
-    left, right = (pair.masses(side, made(Exponential, 1.0).law(pair.profile(side))) for side in PairSide)
+    left, right = (pair.masses(side, made(Exponential, 1.0).distribution(pair.profile(side))) for side in PairSide)
     return measure_both(left, right, Terms(1.0, 0.0), precision=DIRECT)
 
 

@@ -23,7 +23,7 @@ from dpmine.auditing.worst_pairs import scope_of
 from dpmine.errors import BadParameter
 from dpmine.parameters import exact_number
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Profile
+from dpmine.selection.distributions.profile import Profile
 from dpmine.selection.mechanisms.large_margin import LargeMarginTight
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
@@ -40,7 +40,7 @@ def test_equal_scores_merge_on_both_sides() -> None:
 
 def test_a_group_has_its_share_of_the_level() -> None:
     pair = Pair((Group(3, -1, 2), Group(1, 1, 5), Group(2, 0, 7)), dummies=4)
-    law = made(Exponential, 0.5).law(pair.profile(PairSide.AFTER))
+    law = made(Exponential, 0.5).distribution(pair.profile(PairSide.AFTER))
     masses = pair.masses(PairSide.AFTER, law)
     assert masses[:3].tolist() == pytest.approx([law.masses[0] * share / 14 for share in (2, 5, 7)])
     assert masses[3] == law.nothing

@@ -18,7 +18,7 @@ from dpmine import BadParameter
 from dpmine.models.histogram.bin_search import BinSearch
 from dpmine.models.histogram.training import GRID, GRID_BITS, rounded_laplace
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Profile
+from dpmine.selection.distributions.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
 from dpmine.selection.recommend import build_mechanism

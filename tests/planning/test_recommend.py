@@ -15,7 +15,7 @@ import dpmine
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
 from dpmine.selection.advice import advice
-from dpmine.selection.laws.profile import Profile
+from dpmine.selection.distributions.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import (
     SUCCESS,

@@ -11,7 +11,7 @@ from support.cases import every
 from support.effort import examples
 
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Profile
+from dpmine.selection.distributions.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import Shape, head, stylised, success_probability, usable
 from dpmine.selection.universes.protocol import MANY_DUMMIES

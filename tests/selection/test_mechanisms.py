@@ -18,7 +18,7 @@ from dpmine.exact.bits import SystemBits
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise
 from dpmine.privacy import Neighbors
 from dpmine.selection.advice import advice
-from dpmine.selection.laws.profile import Profile
+from dpmine.selection.distributions.profile import Profile
 from dpmine.selection.mechanisms.limited_domain import LimitedDomainPermuteAndFlip
 from dpmine.selection.mechanisms.mechanism import Mechanism, unit_reach
 from dpmine.selection.mechanisms.registry import MECHANISMS
@@ -284,4 +284,4 @@ def test_exact_is_exact() -> None:
 def test_a_proved_lead_suffices(name: str) -> None:
     mechanism = make(name)
     profile = Profile((mechanism.proved_lead(1000, 0.05), 0.0), (1, 1000))
-    assert mechanism.law(profile).masses[0] >= 0.95
+    assert mechanism.distribution(profile).masses[0] >= 0.95

@@ -236,11 +236,11 @@ def test_two_rounds_of_an_approximate_mechanism(name: str) -> None:
 
 
 def once(top_k: TopK, truth: Mapping[str, int]) -> dict[str | None, float]:
-    from dpmine.selection.laws.profile import Profile
+    from dpmine.selection.distributions.profile import Profile
 
     scores = sorted(set(truth.values()), reverse=True)
     counts = tuple([*truth.values()].count(score) for score in scores)
-    law = top_k.mechanism.law(Profile(tuple(map(float, scores)), counts, 2**128))
+    law = top_k.mechanism.distribution(Profile(tuple(map(float, scores)), counts, 2**128))
     masses = dict(zip(scores, (mass / n for mass, n in zip(law.masses, counts, strict=True)), strict=True))
     return {**{key: float(masses[score]) for key, score in truth.items()}, None: law.nothing}
 

@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import LevelLaw
-from dpmine.selection.laws.stopping import NegativeExponential, StoppingSearch, draw_law, search_and_draw
+from dpmine.selection.distributions.profile import LevelDistribution
+from dpmine.selection.distributions.stopping import (
+    NegativeExponential,
+    StoppingSearch,
+    draw_distribution,
+    search_and_draw,
+)
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight, StableMaximiser
 from dpmine.selection.mechanisms.limited_domain import KeptDomain, LimitedDomain, LimitedDomainPermuteAndFlip
@@ -19,7 +24,7 @@ from dpmine.selection.mechanisms.mechanism import DrawStage, unit_reach
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
 
 if TYPE_CHECKING:
-    from dpmine.selection.laws.profile import FloatArray, Profile
+    from dpmine.selection.distributions.profile import FloatArray, Profile
     from dpmine.selection.mechanisms.mechanism import Mechanism, Stage
 
 
@@ -57,7 +62,7 @@ class LargeMarginWithoutThreshold(LargeMargin):
 class LargeMarginEagerDraw(LargeMargin):
     """The draw has twice its exponent."""
 
-    def law(self, profile: Profile) -> LevelLaw:
+    def distribution(self, profile: Profile) -> LevelDistribution:
         return search_and_draw(profile, search=self.search(), rate=float(self.epsilon) / 3)
 
     def stages(self) -> tuple[Stage, ...]:
@@ -67,7 +72,7 @@ class LargeMarginEagerDraw(LargeMargin):
 class TightEagerDraw(LargeMarginTight):
     """The draw has twice its exponent."""
 
-    def law(self, profile: Profile) -> LevelLaw:
+    def distribution(self, profile: Profile) -> LevelDistribution:
         stage = next(stage for stage in self.stages() if isinstance(stage, DrawStage))
         return search_and_draw(profile, search=self.search(), rate=stage.rate)
 
@@ -118,10 +123,10 @@ class TightEarlyStop(LargeMarginTight):
 class LimitedDomainWithoutSlack(LimitedDomain):
     """ "Nothing" has only the score c(k̄+1) + u: a candidate that leaves the k̄ best has a mass of up to 1/2."""
 
-    def law(self, profile: Profile) -> LevelLaw:
+    def distribution(self, profile: Profile) -> LevelDistribution:
         unit = float(unit_reach(self.neighbors))
         ladder = profile.ladder(dummies=max(self.kbar + 1, profile.dummies))
-        best = draw_law(
+        best = draw_distribution(
             replace(profile, dummies=max(self.kbar + 1, profile.dummies)),
             rank=self.kbar,
             rate=float(self.epsilon) / unit,
@@ -133,7 +138,7 @@ class LimitedDomainWithoutSlack(LimitedDomain):
         log_kept = np.logaddexp.reduce(np.log(counts) + float(self.epsilon) / unit * gaps[: level + 1])
         log_nothing = float(self.epsilon) / unit * (below + unit)
         kept = float(np.exp(log_kept - np.logaddexp(log_kept, log_nothing)))
-        return LevelLaw(kept * best.masses, 1 - kept * (1 - best.nothing))
+        return LevelDistribution(kept * best.masses, 1 - kept * (1 - best.nothing))
 
 
 class PermuteAndFlipHalfSlack(LimitedDomainPermuteAndFlip):
@@ -155,15 +160,15 @@ class PermuteAndFlipWithoutUnit(LimitedDomainPermuteAndFlip):
 class StableMaximiserWithoutThreshold(StableMaximiser):
     """The threshold is 0: half of the time a maximiser without any lead is released."""
 
-    def law(self, profile: Profile) -> LevelLaw:
-        return StableMaximiser(self.epsilon, Fraction(1, 2), self.neighbors).law(profile)
+    def distribution(self, profile: Profile) -> LevelDistribution:
+        return StableMaximiser(self.epsilon, Fraction(1, 2), self.neighbors).distribution(profile)
 
 
 class BoundedGrowthTenth(BoundedGrowth):
     """W is a tenth of what it must be, so that newborn candidates have ten times δ. Requires: growth = 10."""
 
-    def law(self, profile: Profile) -> LevelLaw:
-        return BoundedGrowth(self.epsilon, self.delta, self.neighbors, 1).law(profile)
+    def distribution(self, profile: Profile) -> LevelDistribution:
+        return BoundedGrowth(self.epsilon, self.delta, self.neighbors, 1).distribution(profile)
 
 
 REPLACE_ONLY = (MonotoneExponential, MonotoneMaxOfLaplaces, MonotoneMaxOfExponentials, LargeMarginEagerDraw)

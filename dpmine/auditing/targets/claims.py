@@ -23,7 +23,7 @@ from dpmine.zcdp import delta_at
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.selection.laws.profile import FloatArray
+    from dpmine.selection.distributions.profile import FloatArray
 
 GIVEN = Precision(1e-9, 1e-14)
 """How exact an output distribution of other code is: small masses are often differences of large ones."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dpmine.auditing.targets.neighbours import Pair
     from dpmine.auditing.targets.sampling import Runs
     from dpmine.parameters import Number
-    from dpmine.selection.laws.profile import FloatArray
+    from dpmine.selection.distributions.profile import FloatArray
 
 _OFF = 1e-6  # how far the sum of probabilities may be from 1
 _NAMED = 5  # outcomes of an event

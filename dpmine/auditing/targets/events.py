@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from dpmine.auditing.targets.claims import Claim, Evidence
-    from dpmine.selection.laws.profile import FloatArray, IntArray
+    from dpmine.selection.distributions.profile import FloatArray, IntArray
 
     Counts: TypeAlias = "Counter[Hashable]"
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.privacy import Neighbors
-    from dpmine.selection.laws.profile import LevelLaw, Profile
+    from dpmine.selection.distributions.profile import LevelDistribution, Profile
     from dpmine.selection.universes.protocol import C, Universe
 
 _AUDITED_GROWTH = 10
@@ -68,7 +68,7 @@ class BoundedGrowth(Mechanism):
         winner = next(noisy_order(Levels.of(levels), noise, bits=bits, rival=KnownRival(nothing)), None)
         return None if winner is None else universe.member(levels[winner[0]], bits=bits)
 
-    def law(self, profile: Profile) -> LevelLaw:
+    def distribution(self, profile: Profile) -> LevelDistribution:
         """Softmax of the scores ≥ 1 and of "nothing"; dummies have score 0, hence weight 0."""
         rate, delta = float(1 / self.scale), float(self.delta)
         log_expm1 = rate + log(-expm1(-rate))

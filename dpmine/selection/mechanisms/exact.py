@@ -10,7 +10,7 @@ from dpmine.selection.mechanisms.mechanism import Mechanism
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.laws.profile import LevelLaw, Profile
+    from dpmine.selection.distributions.profile import LevelDistribution, Profile
     from dpmine.selection.universes.protocol import C, Universe
 
 
@@ -28,10 +28,10 @@ class Exact(Mechanism):
             return None
         return universe.member(best[0], bits=bits)
 
-    def law(self, profile: Profile) -> LevelLaw:
+    def distribution(self, profile: Profile) -> LevelDistribution:
         """All mass on the best level, on nothing where dummies are as good."""
         ladder = profile.ladder()
-        return ladder.law(np.eye(1, len(ladder.scores))[0])
+        return ladder.distribution(np.eye(1, len(ladder.scores))[0])
 
     def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
         """No lead is needed."""

@@ -14,15 +14,21 @@ import numpy as np
 
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, draw, laplace_cdf, laplace_log_survival
 from dpmine.exact.reals import Ball, Constant, Formula, Real, exact_ball, less_than, logarithm
+from dpmine.selection.distributions.stopping import (
+    LaplacePair,
+    NegativeExponential,
+    StoppingSearch,
+    TrialNoise,
+    search_and_draw,
+)
 from dpmine.selection.draws import draw_from_best
-from dpmine.selection.laws.stopping import LaplacePair, NegativeExponential, StoppingSearch, TrialNoise, search_and_draw
 from dpmine.selection.mechanisms.first_stop import first_stop
 from dpmine.selection.mechanisms.mechanism import DrawStage, EarlyStopStage, Mechanism, SearchStage, Stage
 from dpmine.selection.universes.ranking import Padded, Ranking
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.laws.profile import FloatArray, Ladder, LevelLaw, Profile
+    from dpmine.selection.distributions.profile import FloatArray, Ladder, LevelDistribution, Profile
     from dpmine.selection.mechanisms.first_stop import Hazard
     from dpmine.selection.universes.protocol import C, Score, Universe
 
@@ -77,7 +83,7 @@ class MarginMechanism(Mechanism):
             return None
         return draw_from_best(universe, ranking, size or ranking.length, GumbelNoise(self.draw_scale), bits=bits)
 
-    def law(self, profile: Profile) -> LevelLaw:
+    def distribution(self, profile: Profile) -> LevelDistribution:
         """One quadrature over the noise that the search draws once."""
         return search_and_draw(profile, search=self.search(), rate=float(1 / self.draw_scale))
 
@@ -315,7 +321,7 @@ class StableMaximiser(Mechanism):
         best = ranking.level(1)
         return None if best is None else universe.member(best, bits=bits)
 
-    def law(self, profile: Profile) -> LevelLaw:
+    def distribution(self, profile: Profile) -> LevelDistribution:
         """A Laplace tail. An unknown universe is a profile with dummies; it gets at least two."""
         ladder = profile.ladder(dummies=max(2, profile.dummies) if profile.dummies else 0)
         unit = float(self.unit)
@@ -323,7 +329,7 @@ class StableMaximiser(Mechanism):
         tail = exp(-abs(excess)) / 2
         masses = np.zeros(len(ladder.scores))
         masses[0], nothing = (tail, 1 - tail) if excess > 0 else (1 - tail, tail)
-        return ladder.law(masses, nothing)
+        return ladder.distribution(masses, nothing)
 
     def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
         """Over the runner-up."""

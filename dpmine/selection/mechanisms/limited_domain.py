@@ -14,8 +14,8 @@ import numpy as np
 
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, Noise, draw
 from dpmine.exact.reals import Ball, Formula, Real, exact_ball, logarithm
+from dpmine.selection.distributions.noisy_max import StandardNoise, winner_masses
 from dpmine.selection.draws import draws_from_best
-from dpmine.selection.laws.noisy_max import StandardNoise, winner_masses
 from dpmine.selection.mechanisms.mechanism import ListWay, Mechanism
 from dpmine.selection.universes.protocol import C
 from dpmine.selection.universes.ranking import Padded, Ranking
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.privacy import Neighbors
-    from dpmine.selection.laws.profile import LevelLaw, Profile
+    from dpmine.selection.distributions.profile import LevelDistribution, Profile
     from dpmine.selection.universes.protocol import Score, Universe
 
 DEFAULT_KBAR = 2**20
@@ -111,7 +111,7 @@ class LimitedDomain(KeptDomain):
         """Gumbel noise: the largest noisy score is a draw by the exponential mechanism."""
         return GumbelNoise(self.scale)
 
-    def law(self, profile: Profile) -> LevelLaw:
+    def distribution(self, profile: Profile) -> LevelDistribution:
         """Softmax of the kept scores and of "nothing"."""
         best, rate = profile.best(self.kbar), 1 / float(self.scale)
         top = best.ladder.scores[0]
@@ -137,7 +137,7 @@ class LimitedDomainPermuteAndFlip(KeptDomain):
         """Exponential noise: the same output distribution as permute-and-flip."""
         return ExponentialNoise(self.scale)
 
-    def law(self, profile: Profile) -> LevelLaw:
+    def distribution(self, profile: Profile) -> LevelDistribution:
         """One quadrature over the winning value."""
         best, scale = profile.best(self.kbar), float(self.scale)
         kept = int(np.isfinite(best.log_counts).sum())
@@ -146,7 +146,7 @@ class LimitedDomainPermuteAndFlip(KeptDomain):
         wins = winner_masses(scores, logs, scale=scale, noise=StandardNoise.EXPONENTIAL)
         masses = np.zeros(len(best.ladder.scores))
         masses[:kept] = wins[:-1]
-        return best.ladder.law(masses, float(wins[-1]))
+        return best.ladder.distribution(masses, float(wins[-1]))
 
 
 class _Nothing(Generic[C]):

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.laws.profile import LevelLaw, Profile
-    from dpmine.selection.laws.stopping import StoppingSearch
+    from dpmine.selection.distributions.profile import LevelDistribution, Profile
+    from dpmine.selection.distributions.stopping import StoppingSearch
     from dpmine.selection.universes.protocol import C, Universe
 
 
@@ -134,7 +134,7 @@ class Mechanism(ABC):
         """One candidate, or None for nothing."""
 
     @abstractmethod
-    def law(self, profile: Profile) -> LevelLaw:
+    def distribution(self, profile: Profile) -> LevelDistribution:
         """The exact probabilities of `choose`, by level, in float64."""
 
     def stages(self) -> tuple[Stage, ...]:

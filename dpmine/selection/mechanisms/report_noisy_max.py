@@ -7,13 +7,13 @@ from math import log
 from typing import TYPE_CHECKING, ClassVar
 
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
+from dpmine.selection.distributions.noisy_max import StandardNoise, winner_masses
 from dpmine.selection.draws import noisy_order
-from dpmine.selection.laws.noisy_max import StandardNoise, winner_masses
 from dpmine.selection.mechanisms.mechanism import ListWay, Mechanism
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.laws.profile import LevelLaw, Profile
+    from dpmine.selection.distributions.profile import LevelDistribution, Profile
     from dpmine.selection.universes.protocol import C, Universe
 
 
@@ -59,7 +59,7 @@ class Exponential(NoisyMaxMechanism):
         """Gumbel noise of the mechanism's scale."""
         return GumbelNoise(self.scale)
 
-    def law(self, profile: Profile) -> LevelLaw:
+    def distribution(self, profile: Profile) -> LevelDistribution:
         """Softmax of the scores."""
         return profile.ladder().draw(1 / float(self.scale))
 
@@ -80,9 +80,9 @@ class MaxOfLaplaces(NoisyMaxMechanism):
         """(2u/ε) ln(K/η): no noise strays further than half of it. Dwork & Roth 2014, Theorem 3.8's argument."""
         return 2 * super().proved_lead(candidates, failure)
 
-    def law(self, profile: Profile) -> LevelLaw:
+    def distribution(self, profile: Profile) -> LevelDistribution:
         """One quadrature over the winning value."""
-        return _law(profile, float(self.scale), StandardNoise.LAPLACE)
+        return _distribution(profile, float(self.scale), StandardNoise.LAPLACE)
 
 
 class MaxOfExponentials(NoisyMaxMechanism):
@@ -98,11 +98,11 @@ class MaxOfExponentials(NoisyMaxMechanism):
         """Exponential noise of the mechanism's scale."""
         return ExponentialNoise(self.scale)
 
-    def law(self, profile: Profile) -> LevelLaw:
+    def distribution(self, profile: Profile) -> LevelDistribution:
         """One quadrature over the winning value."""
-        return _law(profile, float(self.scale), StandardNoise.EXPONENTIAL)
+        return _distribution(profile, float(self.scale), StandardNoise.EXPONENTIAL)
 
 
-def _law(profile: Profile, scale: float, noise: StandardNoise) -> LevelLaw:
+def _distribution(profile: Profile, scale: float, noise: StandardNoise) -> LevelDistribution:
     ladder = profile.ladder()
-    return ladder.law(winner_masses(ladder.scores, ladder.log_counts, scale=scale, noise=noise))
+    return ladder.distribution(winner_masses(ladder.scores, ladder.log_counts, scale=scale, noise=noise))

@@ -29,7 +29,7 @@ from dpmine.models.pac.theory.learners import (
 from dpmine.models.pac.theory.sample_complexity import Setting, Target, records_for_cover, records_for_labels
 from dpmine.models.pac.theory.separator_family import SeparatorFamily
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Profile
+from dpmine.selection.distributions.profile import Profile
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
@@ -90,7 +90,7 @@ def _enumerated(hypotheses: Any, records: Records, epsilon: Fraction) -> dict[An
 def _level_masses(hypotheses: Any, records: Records, target: Target) -> dict[int, float]:
     levels = hypotheses.universe(records).head(0)
     profile = Profile(tuple(float(level.score) for level in levels), tuple(level.count for level in levels), 0)
-    masses = mechanism_for(target).law(profile).masses
+    masses = mechanism_for(target).distribution(profile).masses
     return {int(level.score): float(mass) for level, mass in zip(levels, masses, strict=True)}
 
 

@@ -10,8 +10,8 @@ from support.cases import every
 from support.mechanisms import made
 
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws import noisy_max, stopping
-from dpmine.selection.laws import profile as quadrature
+from dpmine.selection.distributions import noisy_max, stopping
+from dpmine.selection.distributions import profile as quadrature
 from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight
 from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
 
@@ -63,15 +63,15 @@ def finer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         cached.cache_clear()
 
 
-def all_laws() -> list[quadrature.LevelLaw]:
+def all_laws() -> list[quadrature.LevelDistribution]:
     found = []
     for profile in PROFILES:
         for epsilon in (0.2, 1.0, 4.0):
             found += [
-                made(LargeMargin, epsilon, 1e-3).law(profile),
-                made(LargeMarginTight, epsilon, 1e-3, Neighbors.REPLACE_ONE).law(profile),
-                made(MaxOfLaplaces, epsilon / 2).law(profile),
-                made(MaxOfExponentials, epsilon / 2).law(profile),
+                made(LargeMargin, epsilon, 1e-3).distribution(profile),
+                made(LargeMarginTight, epsilon, 1e-3, Neighbors.REPLACE_ONE).distribution(profile),
+                made(MaxOfLaplaces, epsilon / 2).distribution(profile),
+                made(MaxOfExponentials, epsilon / 2).distribution(profile),
             ]
     return found
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.selection.laws.profile import Nodes, Rule, Segment, every_rank, in_batches, panels, segments
+from dpmine.selection.distributions.profile import Nodes, Rule, Segment, every_rank, in_batches, panels, segments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.selection.laws.profile import FloatArray, IntArray, Ladder, LevelLaw, Profile
+    from dpmine.selection.distributions.profile import FloatArray, IntArray, Ladder, LevelDistribution, Profile
 
 TAIL = 80.0  # probability e^-80 of the conditioning variable may be left out
 _CERTAIN = 750.0  # e^-750 is 0 in float64; an infinity would make nan in products with 0
@@ -109,25 +109,25 @@ class StoppingSearch:
 
 
 @dataclass(frozen=True, eq=False)
-class StopLaw:
+class StopDistribution:
     """The probability of stopping at rank ℓ = 1 … limit, shape (limit,), and of passing all of them."""
 
     masses: FloatArray
     beyond: float
 
 
-def search_and_draw(profile: Profile, *, search: StoppingSearch, rate: float) -> LevelLaw:
+def search_and_draw(profile: Profile, *, search: StoppingSearch, rate: float) -> LevelDistribution:
     """The output distribution of a search for a cut, then a draw above it with P(i) ∝ exp(rate · score)."""
     ladder = profile.ladder()
     limit = _last_test(profile, ladder)
     stops = _first_stop(search, ladder, segments(ladder, limit))
     masses = _drawn(ladder, stops, rate)
     if profile.dummies:
-        return ladder.law(masses, stops.never)
-    return ladder.law(masses + stops.never * ladder.draw(rate).masses)
+        return ladder.distribution(masses, stops.never)
+    return ladder.distribution(masses + stops.never * ladder.draw(rate).masses)
 
 
-def stopping_law(profile: Profile, *, search: StoppingSearch, limit: int | None = None) -> StopLaw:
+def stopping_distribution(profile: Profile, *, search: StoppingSearch, limit: int | None = None) -> StopDistribution:
     """The probability of a stop at each rank, up to `limit` (a few thousand at most, for speed).
 
     Requires: 0 ≤ limit ≤ the last rank that is tested (all candidates but one, or all dummies but one), which is the
@@ -142,10 +142,10 @@ def stopping_law(profile: Profile, *, search: StoppingSearch, limit: int | None 
     masses = np.zeros(limit)
     firsts = np.concatenate(([0.0], np.cumsum(np.array(ladder.counts, dtype=np.float64))))
     masses[(firsts[stops.levels] + stops.offsets).astype(np.int64) - 1] = stops.masses
-    return StopLaw(masses, stops.never)
+    return StopDistribution(masses, stops.never)
 
 
-def draw_law(profile: Profile, *, rank: int, rate: float) -> LevelLaw:
+def draw_distribution(profile: Profile, *, rank: int, rate: float) -> LevelDistribution:
     """The output distribution of the draw after a stop at `rank`: P(i) ∝ exp(rate · score) among the top `rank`.
 
     A level that straddles the rank takes part with the number of its members inside. Requires: 1 ≤ rank ≤ the number
@@ -156,7 +156,7 @@ def draw_law(profile: Profile, *, rank: int, rate: float) -> LevelLaw:
         raise BadParameter("rank must lie between 1 and the number of candidates.")
     level, included = ladder.locate(rank)
     stop = _Stops(np.ones(1), np.array([float(included)]), np.array([level]), 0.0)
-    return ladder.law(_drawn(ladder, stop, rate))
+    return ladder.distribution(_drawn(ladder, stop, rate))
 
 
 def _drawn(ladder: Ladder, stops: _Stops, rate: float) -> FloatArray:

@@ -111,14 +111,14 @@ class Ladder:
         """ln(multiplicity · e^{rate · score}) up to a constant, shape (levels,)."""
         return np.asarray(self.log_counts + rate * (self.scores - self.scores[0]))
 
-    def softmax(self, log_weights: FloatArray, log_nothing: float = -math.inf) -> LevelLaw:
+    def softmax(self, log_weights: FloatArray, log_nothing: float = -math.inf) -> LevelDistribution:
         """The probabilities proportional to weights of the levels, shape (levels,), and of *nothing*."""
         logs = np.append(log_weights, log_nothing)
         weights = np.exp(logs - logs.max())
         shares = weights / weights.sum()
-        return self.law(shares[:-1], shares[-1])
+        return self.distribution(shares[:-1], shares[-1])
 
-    def draw(self, rate: float) -> LevelLaw:
+    def draw(self, rate: float) -> LevelDistribution:
         """The output distribution of one draw with P(i) ∝ e^{rate · score}."""
         return self.softmax(self.log_weights(rate))
 
@@ -133,10 +133,10 @@ class Ladder:
             level += 1
         return level, rank
 
-    def law(self, masses: FloatArray, nothing: float = 0.0) -> LevelLaw:
+    def distribution(self, masses: FloatArray, nothing: float = 0.0) -> LevelDistribution:
         """The probabilities of the real levels; those of dummies are added to `nothing`. `masses`: shape (levels,)."""
         dummy = masses[self.place : self.place + 1]
-        return LevelLaw(np.delete(masses, self.place) if dummy.size else masses, float(nothing + dummy.sum()))
+        return LevelDistribution(np.delete(masses, self.place) if dummy.size else masses, float(nothing + dummy.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,7 @@ class Best:
 
 
 @dataclass(frozen=True, eq=False)
-class LevelLaw:
+class LevelDistribution:
     """The probability of each level of real candidates, shape (levels,), and of choosing nothing.
 
     Candidates of a level are equally likely: each has mass `masses / counts`.

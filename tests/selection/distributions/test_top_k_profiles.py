@@ -16,7 +16,7 @@ from support.oracles.top_k import DUMMY, EXPONENTIAL, GUMBEL, LAPLACE, Domain, L
 
 from dpmine.privacy import Neighbors
 from dpmine.selection.composition import Rounds, approximate_rounds, bounded_range_rounds, pure_rounds
-from dpmine.selection.laws.profile import Profile
+from dpmine.selection.distributions.profile import Profile
 from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def test_the_claims_are_of_both_kinds() -> None:
 @every("scores", [[3.0, 2.5, 0.0], [1.0, 1.0, 1.0, 0.0], [9.0, -4.0], [40.0, 39.0, 0.0, 0.0]])
 def test_one_winner_has_the_known_law(scores: Scores, noise: Noise) -> None:
     profile = Profile.of(scores)
-    known = made(MaxOfLaplaces if noise is LAPLACE else MaxOfExponentials, 0.5).law(profile)
+    known = made(MaxOfLaplaces if noise is LAPLACE else MaxOfExponentials, 0.5).distribution(profile)
     found = top_k_laws.one_shot(scores, 1, 0.5, noise)
     for score, count, mass in zip(profile.scores, profile.counts, known.masses, strict=True):
         assert found[scores.index(score),] == pytest.approx(mass / count, rel=1e-9, abs=1e-13)

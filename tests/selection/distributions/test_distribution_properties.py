@@ -14,7 +14,7 @@ from support.mechanisms import made
 
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import LevelLaw, Profile
+from dpmine.selection.distributions.profile import LevelDistribution, Profile
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.exact import Exact
 from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight, StableMaximiser
@@ -24,29 +24,29 @@ from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExpon
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Mechanism: TypeAlias = "Callable[[Profile, float, float], LevelLaw]"
+Mechanism: TypeAlias = "Callable[[Profile, float, float], LevelDistribution]"
 UNKNOWN = 2**128
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE
 
 PURE: dict[str, Mechanism] = {
-    "exponential": lambda p, e, _: made(Exponential, e / 2).law(p),
-    "max_of_laplaces": lambda p, e, _: made(MaxOfLaplaces, e / 2).law(p),
-    "max_of_exponentials": lambda p, e, _: made(MaxOfExponentials, e / 2).law(p),
+    "exponential": lambda p, e, _: made(Exponential, e / 2).distribution(p),
+    "max_of_laplaces": lambda p, e, _: made(MaxOfLaplaces, e / 2).distribution(p),
+    "max_of_exponentials": lambda p, e, _: made(MaxOfExponentials, e / 2).distribution(p),
 }
 APPROXIMATE: dict[str, Mechanism] = {
-    "large_margin": lambda p, e, d: made(LargeMargin, e, d).law(p),
-    "tight, add": lambda p, e, d: made(LargeMarginTight, e, d, ADD).law(p),
-    "tight, replace": lambda p, e, d: made(LargeMarginTight, e, d, REPLACE).law(p),
-    "stable, add": lambda p, e, d: made(StableMaximiser, e, d, ADD).law(p),
-    "stable, replace": lambda p, e, d: made(StableMaximiser, e, d, REPLACE).law(p),
+    "large_margin": lambda p, e, d: made(LargeMargin, e, d).distribution(p),
+    "tight, add": lambda p, e, d: made(LargeMarginTight, e, d, ADD).distribution(p),
+    "tight, replace": lambda p, e, d: made(LargeMarginTight, e, d, REPLACE).distribution(p),
+    "stable, add": lambda p, e, d: made(StableMaximiser, e, d, ADD).distribution(p),
+    "stable, replace": lambda p, e, d: made(StableMaximiser, e, d, REPLACE).distribution(p),
 }
 FOR_COUNTS: dict[str, Mechanism] = {
-    "limited, add": lambda p, e, d: made(LimitedDomain, e, d, ADD, kbar=3).law(p),
-    "limited, replace": lambda p, e, d: made(LimitedDomain, e, d, REPLACE).law(p),
-    "flip, add": lambda p, e, d: made(LimitedDomainPermuteAndFlip, e, d, ADD, kbar=3).law(p),
-    "flip, replace": lambda p, e, d: made(LimitedDomainPermuteAndFlip, e, d, REPLACE).law(p),
-    "growth, add": lambda p, e, d: made(BoundedGrowth, e, d, ADD, growth=6).law(p),
-    "growth, replace": lambda p, e, d: made(BoundedGrowth, e, d, REPLACE, growth=6).law(p),
+    "limited, add": lambda p, e, d: made(LimitedDomain, e, d, ADD, kbar=3).distribution(p),
+    "limited, replace": lambda p, e, d: made(LimitedDomain, e, d, REPLACE).distribution(p),
+    "flip, add": lambda p, e, d: made(LimitedDomainPermuteAndFlip, e, d, ADD, kbar=3).distribution(p),
+    "flip, replace": lambda p, e, d: made(LimitedDomainPermuteAndFlip, e, d, REPLACE).distribution(p),
+    "growth, add": lambda p, e, d: made(BoundedGrowth, e, d, ADD, growth=6).distribution(p),
+    "growth, replace": lambda p, e, d: made(BoundedGrowth, e, d, REPLACE, growth=6).distribution(p),
 }
 ALL = PURE | APPROXIMATE | FOR_COUNTS
 
@@ -68,7 +68,7 @@ epsilons = st.floats(0.05, 20)
 deltas = st.sampled_from([1e-9, 1e-3, 0.3])
 
 
-def total(law: LevelLaw) -> float:
+def total(law: LevelDistribution) -> float:
     return float(law.masses.sum()) + law.nothing
 
 
@@ -159,7 +159,7 @@ def test_nothing_stands_out_among_zeros() -> None:
     for mechanism in ALL.values():
         law = mechanism(Profile((0.0,), (3,), UNKNOWN), 1.0, 1e-6)
         assert law.nothing == pytest.approx(1, abs=1e-12)
-    assert made(Exact, 1).law(Profile((0.0,), (3,), 2)).nothing == 1
+    assert made(Exact, 1).distribution(Profile((0.0,), (3,), 2)).nothing == 1
 
 
 def test_the_amount_of_padding_hardly_matters_to_a_margin() -> None:
@@ -183,7 +183,7 @@ def test_padding_of_the_pure_mechanisms_is_more_candidates() -> None:
 
 
 def test_exact_takes_the_best_level() -> None:
-    assert made(Exact, 1).law(Profile.of([3, 3, 1])).masses.tolist() == [1, 0]
+    assert made(Exact, 1).distribution(Profile.of([3, 3, 1])).masses.tolist() == [1, 0]
 
 
 @every(
@@ -204,4 +204,4 @@ def test_improper_profiles_are_refused(scores: tuple[float, ...], counts: tuple[
 
 def test_there_must_be_something_to_choose_from() -> None:
     with pytest.raises(BadParameter, match="no candidate"):
-        made(LargeMargin, 1, 0.1).law(Profile((), ()))
+        made(LargeMargin, 1, 0.1).distribution(Profile((), ()))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmine.selection.laws.profile import Rule, panels
+from dpmine.selection.distributions.profile import Rule, panels
 
 if TYPE_CHECKING:
-    from dpmine.selection.laws.profile import FloatArray
+    from dpmine.selection.distributions.profile import FloatArray
 
 _FLOOR = 80.0  # e^-80 is the mass that the integrals may leave out at either end
 _ORDER = 16

@@ -14,8 +14,8 @@ from support.oracles import laws as law_oracle
 from support.oracles.laws import DUMMY, Candidate, Margin
 
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import LevelLaw, Profile
-from dpmine.selection.laws.stopping import LaplacePair
+from dpmine.selection.distributions.profile import LevelDistribution, Profile
+from dpmine.selection.distributions.stopping import LaplacePair
 from dpmine.selection.mechanisms.large_margin import LargeMargin
 from dpmine.selection.mechanisms.limited_domain import LimitedDomainPermuteAndFlip
 from dpmine.selection.mechanisms.registry import MECHANISMS
@@ -42,12 +42,12 @@ def profile_of(candidates: list[Candidate]) -> Profile:
     return Profile.of(scores, candidates.count(DUMMY))
 
 
-def agree(candidates: list[Candidate], law: LevelLaw, margin: Margin) -> None:
+def agree(candidates: list[Candidate], law: LevelDistribution, margin: Margin) -> None:
     """Compare with the oracle's law of a margin mechanism."""
     compare(candidates, law, law_oracle.margin_law(candidates, margin))
 
 
-def compare(candidates: list[Candidate], law: LevelLaw, expected: tuple[list[float], float]) -> None:
+def compare(candidates: list[Candidate], law: LevelDistribution, expected: tuple[list[float], float]) -> None:
     """Compare level masses, and nothing, with the oracle's."""
     masses, nothing = expected
     scores = [candidate for candidate in candidates if candidate is not DUMMY]
@@ -68,13 +68,17 @@ def test_every_mechanism_has_the_distribution_of_its_oracle(
     """A mechanism that is registered without an oracle fails here."""
     delta = Fraction(1, 10) if MECHANISMS[name].approximate else Fraction(0)
     mechanism = MECHANISMS[name].audit_variants(Fraction(2), delta, neighbors)[0]
-    compare(candidates, mechanism.law(profile_of(candidates)), law_oracle.OF_MECHANISMS[name](candidates, mechanism))
+    compare(
+        candidates,
+        mechanism.distribution(profile_of(candidates)),
+        law_oracle.OF_MECHANISMS[name](candidates, mechanism),
+    )
 
 
 @pytest.mark.parametrize("candidates", KNOWN + PADDED)
 @pytest.mark.parametrize(("epsilon", "delta"), SETTINGS)
 def test_large_margin(candidates: list[Candidate], epsilon: float, delta: float) -> None:
-    law = made(LargeMargin, epsilon, delta).law(profile_of(candidates))
+    law = made(LargeMargin, epsilon, delta).distribution(profile_of(candidates))
     agree(candidates, law, law_oracle.large_margin(epsilon, delta))
 
 
@@ -84,7 +88,7 @@ def test_large_margin(candidates: list[Candidate], epsilon: float, delta: float)
 def test_large_margin_tight(
     candidates: list[Candidate], neighbors: Neighbors, split: tuple[float, float, float]
 ) -> None:
-    law = made(tight_by(split, 0.25), 2, 0.1, neighbors).law(profile_of(candidates))
+    law = made(tight_by(split, 0.25), 2, 0.1, neighbors).distribution(profile_of(candidates))
     unit = 1 if neighbors is Neighbors.ADD_REMOVE else 2
     agree(candidates, law, law_oracle.large_margin_tight(2, 0.1, unit, split, 0.25))
 
@@ -103,7 +107,9 @@ STAIRS: list[list[Candidate]] = [
 @every("delta", [1e-6, 0.1])
 def test_large_margin_tight_as_it_is_used(candidates: list[Candidate], neighbors: Neighbors, delta: float) -> None:
     """With the split of the mechanism itself: ε for the test at rank 1, 0.4 ε beyond."""
-    law = MECHANISMS["large_margin_tight"](Fraction(1), Fraction(repr(delta)), neighbors).law(profile_of(candidates))
+    law = MECHANISMS["large_margin_tight"](Fraction(1), Fraction(repr(delta)), neighbors).distribution(
+        profile_of(candidates)
+    )
     unit = 1 if neighbors is Neighbors.ADD_REMOVE else 2
     agree(candidates, law, law_oracle.large_margin_tight(1, delta, unit))
 
@@ -116,7 +122,7 @@ def test_limited_domain_permute_and_flip(
     candidates: list[Candidate], neighbors: Neighbors, kbar: int, epsilon: float, delta: float
 ) -> None:
     """δ = 0.7 with k̄ = 1: there "nothing" stands below the score of a candidate that may leave."""
-    law = made(LimitedDomainPermuteAndFlip, epsilon, delta, neighbors, kbar=kbar).law(profile_of(candidates))
+    law = made(LimitedDomainPermuteAndFlip, epsilon, delta, neighbors, kbar=kbar).distribution(profile_of(candidates))
     unit = 1 if neighbors is Neighbors.ADD_REMOVE else 2
     compare(candidates, law, law_oracle.limited_domain_permute_and_flip(candidates, epsilon, delta, unit, kbar))
 
@@ -126,8 +132,8 @@ def test_limited_domain_permute_and_flip(
 def test_noisy_maxima(scores: list[float], scale: float) -> None:
     profile = Profile.of(scores)
     for law, noise in (
-        (made(MaxOfLaplaces, 1 / scale).law(profile), stats.laplace(scale=scale)),
-        (made(MaxOfExponentials, 1 / scale).law(profile), stats.expon(scale=scale)),
+        (made(MaxOfLaplaces, 1 / scale).distribution(profile), stats.laplace(scale=scale)),
+        (made(MaxOfExponentials, 1 / scale).distribution(profile), stats.expon(scale=scale)),
     ):
         expected = law_oracle.winner_law(scores, noise)
         if noise.dist.name == "expon":
@@ -145,7 +151,7 @@ def test_a_distant_level_keeps_its_relative_accuracy() -> None:
         )[0]
         for ends in ((0, 90), (90, 100), (100, 130), (130, 200))
     )
-    assert made(MaxOfLaplaces, 0.5).law(Profile.of(scores)).masses[-1] == pytest.approx(expected, rel=1e-8)
+    assert made(MaxOfLaplaces, 0.5).distribution(Profile.of(scores)).masses[-1] == pytest.approx(expected, rel=1e-8)
 
 
 def test_the_conditioning_density_is_that_of_two_laplace_draws() -> None:

@@ -13,7 +13,7 @@ from support.datasets import shared_path
 from support.mechanisms import TightEvenly, made
 
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import LevelLaw, Profile
+from dpmine.selection.distributions.profile import LevelDistribution, Profile
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.large_margin import LargeMargin, StableMaximiser
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
@@ -22,7 +22,7 @@ from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExpon
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Build: TypeAlias = "Callable[[Profile, dict[str, Any]], LevelLaw]"
+Build: TypeAlias = "Callable[[Profile, dict[str, Any]], LevelDistribution]"
 
 
 def rate_of(entry: dict[str, Any]) -> float:
@@ -37,20 +37,22 @@ def terms(entry: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 BUILDERS: dict[str, Build] = {
-    "exponential": lambda p, e: made(Exponential, rate_of(e)).law(p),
-    "max_of_laplaces": lambda p, e: made(MaxOfLaplaces, rate_of(e)).law(p),
-    "max_of_exponentials": lambda p, e: made(MaxOfExponentials, rate_of(e)).law(p),
-    "large_margin": lambda p, e: made(LargeMargin, e["epsilon"], e["delta"]).law(p),
-    "large_margin_padded": lambda p, e: made(LargeMargin, e["epsilon"], e["delta"]).law(replace(p, dummies=2**128)),
-    # The reference knows one share of ε for the tests of all ranks; test_laws_oracle.py has the split in use.
-    "large_margin_tight": lambda p, e: made(TightEvenly, **terms(e)).law(p),
-    "limited_domain": lambda p, e: made(LimitedDomain, **terms(e, "kbar")).law(p),
-    "stable_maximiser": lambda p, e: made(StableMaximiser, **terms(e)).law(p),
-    "bounded_growth": lambda p, e: made(BoundedGrowth, **terms(e, "growth")).law(p),
+    "exponential": lambda p, e: made(Exponential, rate_of(e)).distribution(p),
+    "max_of_laplaces": lambda p, e: made(MaxOfLaplaces, rate_of(e)).distribution(p),
+    "max_of_exponentials": lambda p, e: made(MaxOfExponentials, rate_of(e)).distribution(p),
+    "large_margin": lambda p, e: made(LargeMargin, e["epsilon"], e["delta"]).distribution(p),
+    "large_margin_padded": lambda p, e: made(LargeMargin, e["epsilon"], e["delta"]).distribution(
+        replace(p, dummies=2**128)
+    ),
+    # The reference knows one share of ε for the tests of all ranks; test_distribution_oracle.py has the split in use.
+    "large_margin_tight": lambda p, e: made(TightEvenly, **terms(e)).distribution(p),
+    "limited_domain": lambda p, e: made(LimitedDomain, **terms(e, "kbar")).distribution(p),
+    "stable_maximiser": lambda p, e: made(StableMaximiser, **terms(e)).distribution(p),
+    "bounded_growth": lambda p, e: made(BoundedGrowth, **terms(e, "growth")).distribution(p),
 }
 
 
-def candidate_masses(scores: list[float], law: LevelLaw) -> list[float]:
+def candidate_masses(scores: list[float], law: LevelDistribution) -> list[float]:
     """The mass of each single candidate."""
     profile = Profile.of(scores)
     shares = law.masses / np.array(profile.counts)
