@@ -1,4 +1,4 @@
-"""The baselines: the exact law of doubling by quadrature, its price, its promise, and the inverted bounds."""
+"""The baselines: the exact law of doubling by quadrature, its price, its guarantee, and the inverted bounds."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_hypotheses_are_fresh() -> None:
     assert np.all(first != second)
 
 
-def test_numbers_out_of_range_are_refused() -> None:
+def test_numbers_out_of_range_are_rejected() -> None:
     bounds = ridge_objective().bounds
     for changed in ({"target": 0}, {"failure": 1}, {"failure": 0}, {"epsilon_max": 0}, {"target": 1e-13}):
         numbers: dict[str, Any] = {"target": 0.1, "failure": 0.1, "epsilon_max": 1, **changed}

@@ -105,20 +105,20 @@ def test_promises_are_kept_by_the_exact_laws(
 ) -> None:
     found = shells_of(errors, epsilon=epsilon, delta=delta, failure=eta, neighbors=neighbors)
     excess = np.array(errors) - min(errors)
-    for name, promise in (("large_margin", found.large_margin), ("exponential", found.exponential)):
+    for name, guarantee in (("large_margin", found.large_margin), ("exponential", found.exponential)):
         masses = law(
             [RECORDS - e for e in errors], epsilon=epsilon, delta=delta, neighbors=neighbors, mechanism=name
         ).pmf
-        assert masses[excess <= promise].sum() >= float(1 - eta) - 1e-9
+        assert masses[excess <= guarantee].sum() >= float(1 - eta) - 1e-9
         reached = found.reached(name)
         assert reached is not None
-        assert reached <= promise + 1e-9
+        assert reached <= guarantee + 1e-9
         assert masses[excess <= reached].sum() >= float(1 - eta) - 1e-9
         assert masses[excess < reached].sum() <= float(1 - eta) + 1e-9
 
 
 def test_the_margin_matters() -> None:
-    """Without it (one candidate too many just inside) ℓ* grows, and with it the promise."""
+    """Without it (one candidate too many just inside) ℓ* grows, and with it the guarantee."""
     exact = 100.0, 0.01, 0.05
     inside = int(margin(1, *exact))
     assert shells_of([0, inside], epsilon=100, delta=0.01).near == 2

@@ -287,14 +287,14 @@ def test_one_lambda_may_be_an_array_without_axes() -> None:
     assert PrivateLogisticRegression(lambdas=np.array(0.1)).fit(*two_clouds(50)).lambda_ == 0.1
 
 
-def test_narrow_huber_corners_are_refused() -> None:
+def test_narrow_huber_corners_are_rejected() -> None:
     with pytest.raises(BadParameter, match=r"huber must be at least 0\.001"):
         PrivateHuberSVC(huber="0.0009").fit(*two_clouds(50))
     PrivateHuberSVC(huber="0.001").fit(*two_clouds(50))
 
 
 @pytest.mark.parametrize("lambdas", ["1e-9", ["1e-9", 1]])
-def test_long_fallbacks_are_refused_before_training(lambdas: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_fallbacks_are_rejected_before_training(lambdas: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """By public numbers: whatever the data are, and although Newton's method would do."""
     monkeypatch.setattr(OutputPerturbation, "fit", lambda *_: pytest.fail("trained"))
     for seed in range(3):

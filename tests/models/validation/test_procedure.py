@@ -76,9 +76,9 @@ def test_approximate_choosers(name: str) -> None:
 
 
 def test_guarantee_of_the_index() -> None:
-    promise = _select([1, 2]).guarantee
-    assert (promise.epsilon, promise.delta) == (Fraction(1, 5), Fraction(1, 10**6))
-    assert (promise.neighbors, promise.unit, promise.private) == (Neighbors.REPLACE_ONE, "row", True)
+    guarantee = _select([1, 2]).guarantee
+    assert (guarantee.epsilon, guarantee.delta) == (Fraction(1, 5), Fraction(1, 10**6))
+    assert (guarantee.neighbors, guarantee.unit, guarantee.private) == (Neighbors.REPLACE_ONE, "row", True)
 
 
 def test_guarantee_of_the_whole_procedure_and_what_was_trained() -> None:
@@ -161,7 +161,7 @@ def test_a_public_fallback() -> None:
     ("name", "reason"),
     [("limited_domain", "dummies"), ("bounded-growth", "counts"), ("exact", "not private"), ("guess", "one of")],
 )
-def test_other_choosers_are_refused_with_the_reason(name: str, reason: str) -> None:
+def test_other_choosers_are_rejected_with_the_reason(name: str, reason: str) -> None:
     with pytest.raises(BadParameter, match=reason):
         _select([1, 2], mechanism=name, selection_delta="1e-6")
 
