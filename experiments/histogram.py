@@ -31,7 +31,7 @@ from dpmine.models.histogram.bin_search import BinSearch
 from dpmine.models.histogram.density import Density
 from dpmine.models.histogram.estimator import PrivateHistogram
 from dpmine.models.histogram.training import GRID, HistogramTraining, Records, density_score
-from dpmine.models.validation.procedure import random_split, train_size_of, train_validated
+from dpmine.models.validation.procedure import random_split, select_parameter, train_selected, train_size_of
 from dpmine.models.validation.terms import Sensitivities, Stability
 
 if TYPE_CHECKING:
@@ -80,8 +80,9 @@ class AsPublished(Uniform):
         size = train_size_of(len(values), self.train_share)
         terms = self.terms(size, len(values) - size)
         trained, held = (Records.of(values[part]) for part in random_split(len(values), size, bits=bits))
-        found = train_validated(
-            HistogramTraining(),
+        training = HistogramTraining()
+        selected = select_parameter(
+            training,
             self.grids,
             trained,
             held,
@@ -90,9 +91,9 @@ class AsPublished(Uniform):
                 self.cells, records=size, alpha=terms.training_epsilon, failure=terms.failure
             ),
             terms=terms,
-            final=trained,
             bits=bits,
         )
+        found = train_selected(training, selected, trained, terms, bits=bits)
         assert found.model is not None
         return Density(found.model, self.space.candidates, terms.mechanism, found.guarantee)
 

@@ -23,7 +23,7 @@ from dpmine.models.linear.losses import Examples, LogisticLoss
 from dpmine.models.linear.perturbations import ObjectivePerturbation, Release
 from dpmine.models.linear.preprocessing import UnitBall
 from dpmine.models.linear.training import ramp_score
-from dpmine.models.validation.procedure import Trained, train_candidates, train_validated
+from dpmine.models.validation.procedure import Trained, select_parameter, train_candidates, train_selected
 from dpmine.models.validation.terms import ValidationTerms, comparable
 from dpmine.selection.select import choose
 from dpmine.selection.universes.dense import Dense
@@ -84,9 +84,8 @@ class Fold:
         terms = self.terms(alpha, sensitivities, caution)
         bounds = [release.stability for release in self.releases(alpha)]
         data = (self.training, LAMBDAS, self.train, self.validation)
-        return train_validated(
-            *data, score=ramp_score, stabilities=bounds, terms=terms, final=self.train, bits=self.bits
-        )
+        selected = select_parameter(*data, score=ramp_score, stabilities=bounds, terms=terms, bits=self.bits)
+        return train_selected(self.training, selected, self.train, terms, bits=self.bits)
 
     def by_score(self, alpha: Fraction) -> dict[str, Trained[Any, Any]]:
         """Algorithm 2 with each of `SCORES`; all choose among the same trained candidates, with noise of their own."""

@@ -220,7 +220,7 @@ def test_hypotheses_are_fresh() -> None:
     assert np.all(first != second)
 
 
-def test_numbers_out_of_range_are_refused() -> None:
+def test_numbers_out_of_range_are_rejected() -> None:
     bounds = ridge_objective().bounds
     for changed in ({"target": 0}, {"failure": 1}, {"failure": 0}, {"epsilon_max": 0}, {"target": 1e-13}):
         numbers: dict[str, Any] = {"target": 0.1, "failure": 0.1, "epsilon_max": 1, **changed}

@@ -198,7 +198,7 @@ def test_places_are_uniform() -> None:
 
 
 @every("answer", [float("nan"), float("inf"), "high", None])
-def test_answers_that_are_no_number_are_refused(answer: Any) -> None:
+def test_answers_that_are_no_number_are_rejected(answer: Any) -> None:
     with pytest.raises(BadParameter):
         try_learner(lambda _: answer, HAYSTACK, [1], bits=NumpyBits(8))
 
@@ -221,6 +221,6 @@ def test_answers_outside_the_interval_are_failures(answer: Number) -> None:
         (lambda: try_learner(_not_private, HAYSTACK, [], bits=NumpyBits(0)), "places"),
     ],
 )
-def test_bad_parameters_are_refused_by_name(call: Callable[[], object], name: str) -> None:
+def test_bad_parameters_are_rejected_by_name(call: Callable[[], object], name: str) -> None:
     with pytest.raises(BadParameter, match=name):
         call()

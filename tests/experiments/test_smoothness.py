@@ -229,6 +229,6 @@ def test_the_circle_by_hand() -> None:
         (lambda: separator_packing(3, 0), "radius"),
     ],
 )
-def test_bad_parameters_are_refused_by_name(call: Callable[[], object], name: str) -> None:
+def test_bad_parameters_are_rejected_by_name(call: Callable[[], object], name: str) -> None:
     with pytest.raises(BadParameter, match=name):
         call()

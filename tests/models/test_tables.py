@@ -177,7 +177,7 @@ def test_columns_that_are_missing_are_named_together() -> None:
         require_columns(TABLE, ["height", "real", "size"])
 
 
-def test_labels_that_are_no_text_are_refused() -> None:
+def test_labels_that_are_no_text_are_rejected() -> None:
     """A damaged file can hold bytes that are not UTF-8 in a column of texts; Python's error would quote them."""
     buffers = [None, pa.py_buffer(np.array([0, 2], np.int32)), pa.py_buffer(b"\xff\xfe")]
     broken = pa.table({"who": pa.Array.from_buffers(pa.string(), 1, buffers)})

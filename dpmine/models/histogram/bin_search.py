@@ -28,7 +28,13 @@ from dpmine.models.histogram.training import (
     stabilities,
 )
 from dpmine.models.tables import read_columns, units_of
-from dpmine.models.validation.procedure import random_split, train_candidates, train_size_of, train_validated
+from dpmine.models.validation.procedure import (
+    random_split,
+    select_parameter,
+    train_candidates,
+    train_selected,
+    train_size_of,
+)
 from dpmine.models.validation.terms import CandidateSearch, require_replace_one
 from dpmine.parameters import Number, exact_number, exact_share, positive, probability
 from dpmine.privacy import Guarantee, Neighbors
@@ -165,17 +171,18 @@ class BinSearch:
         held = (places.units - size) * places.each
         terms = self.terms(size, held)
         trained, held_out = (clipped[places.rows(part)] for part in random_split(places.units, size, bits=bits))
-        chosen = train_validated(
-            HistogramTraining(),
+        training = HistogramTraining()
+        selected = select_parameter(
+            training,
             self.grids,
             Records.of(trained),
             Records.of(held_out, held),
             score=density_score,
             stabilities=stabilities(self.cells, records=size, alpha=terms.training_epsilon, failure=terms.failure),
             terms=terms,
-            final=Records.of(clipped[places.rows()]),
             bits=bits,
         )
+        chosen = train_selected(training, selected, Records.of(clipped[places.rows()]), terms, bits=bits)
         if chosen.model is None:  # cannot be: the terms name a fallback
             raise BadParameter("The mechanism returned no candidate, and there is no number of bins to fall back on.")
         guarantee = self.shared.of_unit(chosen.guarantee).noting(CLIPPING)

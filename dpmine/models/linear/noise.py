@@ -105,9 +105,9 @@ class VectorNoise(ABC):
     """What a guarantee says of it."""
 
     @property
-    @abstractmethod
     def delta(self) -> Fraction:
         """The δ that one release spends."""
+        return Fraction(0)
 
     @abstractmethod
     def draw(self, dimension: int, *, bits: BitSource) -> NoiseVector:
@@ -137,9 +137,9 @@ class VectorNoise(ABC):
         k: an example whose loss has the slope −a changes the determinant by a factor of at most 1 + ka(1 − a).
         """
 
-    @abstractmethod
-    def rho(self, epsilon: Fraction) -> Fraction | None:
-        """ρ of output perturbation under zCDP; None for no more than (ε, δ) implies."""
+    def rho(self, _epsilon: Fraction) -> Fraction | None:
+        """ρ of output perturbation under zCDP; None for no more than what is guaranteed besides implies."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +151,6 @@ class GammaNoise(VectorNoise):
     """
 
     name: ClassVar[str] = "gamma"
-
-    @property
-    def delta(self) -> Fraction:
-        """0."""
-        return Fraction(0)
 
     def draw(self, dimension: int, *, bits: BitSource) -> NoiseVector:
         """Normal coordinates, stretched to the norm."""
@@ -183,10 +178,6 @@ class GammaNoise(VectorNoise):
     def tilt(self, epsilon: Fraction, determinant: Fraction, leverage: Fraction | None = None) -> Tilt:  # noqa: ARG002
         """A = α' = ε − `determinant`, likewise."""
         return Tilt(epsilon - determinant, epsilon - determinant)
-
-    def rho(self, epsilon: Fraction) -> Fraction | None:  # noqa: ARG002 - ε²/2 is what ε implies
-        """No more than ε implies."""
-        return None
 
 
 class _NormalNoise(VectorNoise):
@@ -262,6 +253,7 @@ class RenyiNoise(_NormalNoise):
     """Normal noise for Rényi divergences of at most ξ + ρα at a few orders, in the place of (ε, δ).
 
     ε stands for the smallest of these bounds: what is missing of it was spent on something that counts at all orders.
+    No δ is spent here: it belongs to what (ε, δ) the bounds imply.
     Proof: docs/proofs/models/gaussian_perturbation.md, section 6.
 
     Attributes:
@@ -269,11 +261,6 @@ class RenyiNoise(_NormalNoise):
     """
 
     bounds: RenyiBounds
-
-    @property
-    def delta(self) -> Fraction:
-        """0: the δ belongs to what (ε, δ) the bounds imply."""
-        return Fraction(0)
 
     def output_rate(self, epsilon: Fraction) -> Fraction:
         """The divergence of order α is αA²/2."""
@@ -283,10 +270,6 @@ class RenyiNoise(_NormalNoise):
         """The divergence of order α is `determinant` + αA²/2 + ln(Φ(x) + e^{−x²/2}/2)/(α − 1), x = (α − 1)A."""
         spent = self.bounds.least - epsilon + determinant
         return Tilt(epsilon - determinant, _renyi_rate(self.bounds, spent, _tilt_divergence))
-
-    def rho(self, epsilon: Fraction) -> Fraction | None:  # noqa: ARG002 - of a part of a search, which has none
-        """None: there is more to the bounds than ρ."""
-        return None
 
 
 @lru_cache(maxsize=4096)

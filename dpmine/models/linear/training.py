@@ -20,9 +20,10 @@ from dpmine.models.linear.solver import require_short, solver_note
 from dpmine.models.validation.procedure import (
     random_split,
     rows_of_units,
+    select_parameter,
     train_candidates,
+    train_selected,
     train_size_of,
-    train_validated,
 )
 from dpmine.models.validation.terms import fixed_point_mean
 from dpmine.parameters import Number, exact_number, positive
@@ -192,18 +193,18 @@ class LinearSettings:
         train_units = train_size_of(examples.units, 1 - self.validation_share)
         parts = random_split(examples.units, train_units, bits=bits)
         train, held = (examples.take(rows_of_units(units, examples.each)) for units in parts)
-        trained = train_validated(
+        terms = self._search(last.noise).terms(train.size, held.size, fallback=lambdas.index(max(lambdas)))
+        selected = select_parameter(
             candidates,
             lambdas,
             train,
             held,
             score=ramp_score,
             stabilities=[candidates.release(train.size, parameter, alpha).stability for parameter in lambdas],
-            terms=self._search(last.noise).terms(train.size, held.size, fallback=lambdas.index(max(lambdas))),
-            final=examples,
-            last=last,
+            terms=terms,
             bits=bits,
         )
+        trained = train_selected(last, selected, examples, terms, bits=bits)
         if trained.parameter is None or trained.model is None:  # cannot be: the terms name a fallback
             raise BadParameter("The chooser named no candidate: take max_of_exponentials, which always names one.")
         return trained.parameter, trained.model

@@ -117,43 +117,25 @@ def select_parameter(
     )
 
 
-def train_validated(
+def train_selected(
     training: Training[Parameter, Data, Draw, Model],
-    parameters: Sequence[Parameter],
-    train: Data,
-    validation: Data,
-    *,
-    score: Callable[[Model, Data], Fraction],
-    stabilities: Sequence[Stability],
-    terms: ValidationTerms,
+    selected: Trained[Parameter, Model],
     final: Data,
-    last: Training[Parameter, Data, Any, Model] | None = None,
+    terms: ValidationTerms,
+    *,
     bits: BitSource,
 ) -> Trained[Parameter, Model]:
-    """Algorithm 2: `select_parameter`, then a training with the chosen parameter and a draw of its own.
+    """Algorithm 2: what `select_parameter` chose by these terms, trained with a draw of its own.
 
-    Requires, and raises: as `select_parameter`. `final` is what the last training sees: the training data (the paper's
-    form), or all records. The charge is the same, as the budgets of the search and of the last training add up for any
-    records. It must differ in one record where the data differ in one record. `last` is another α1-private training,
-    where the last one is not as those of the candidates: these are not released.
+    Requires: `training` is α1-private. It may be another than that of the candidates, which are not released. `final`
+    is what it sees: the training data (the paper's form), or all records. It must differ in one record where the data
+    differ in one record. The charge is the same, as the budgets of both steps add up for any records.
     Guarantee: (α1 + α2, δ_s + δ_c) for the parameter and the model.
     """
-    selected = select_parameter(
-        training,
-        parameters,
-        train,
-        validation,
-        score=score,
-        stabilities=stabilities,
-        terms=terms,
-        bits=bits,
-    )
     guarantee = terms.guarantee(selected.guarantee.epsilon + terms.training_epsilon, selected.guarantee.delta)
-    if selected.index is None:
+    if selected.parameter is None:
         return Trained(None, None, None, guarantee)
-    (model,) = train_candidates(
-        last or training, [parameters[selected.index]], final, terms.training_epsilon, bits=bits
-    )
+    (model,) = train_candidates(training, [selected.parameter], final, terms.training_epsilon, bits=bits)
     return Trained(selected.index, selected.parameter, model, guarantee)
 
 

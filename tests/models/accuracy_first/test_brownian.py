@@ -305,7 +305,7 @@ BAD: list[tuple[list[Fraction], Fraction]] = [
 
 
 @every(("times", "grid"), BAD)
-def test_path_refuses_what_is_no_path(times: list[Fraction], grid: Fraction) -> None:
+def test_path_rejects_what_is_no_path(times: list[Fraction], grid: Fraction) -> None:
     with pytest.raises(BadParameter):
         brownian_reduction(np.zeros(1), times, grid, bits=NumpyBits(1))
 

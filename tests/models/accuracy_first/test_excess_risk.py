@@ -202,11 +202,11 @@ def test_rounding_is_small_enough_to_be_of_no_concern(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("size", "dimension", "ridge"), [(10, 1, 1e-15), (10**6, 2, 1e-12), (10, 1000, 1e-8)])
-def test_ridge_refuses_a_regularization_that_rounding_hides(size: int, dimension: int, ridge: float) -> None:
+def test_ridge_rejects_a_regularization_that_rounding_hides(size: int, dimension: int, ridge: float) -> None:
     with pytest.raises(BadParameter, match="larger"):
         RidgeBounds(size, dimension, ridge)
 
 
-def test_logistic_refuses_a_regularization_that_rounding_hides() -> None:
+def test_logistic_rejects_a_regularization_that_rounding_hides() -> None:
     with pytest.raises(BadParameter, match="larger"):
         _ = LogisticBounds(10, 3, 1e-15).accuracy

@@ -1,4 +1,4 @@
-"""Models of a target in files: they come back as they were, and other files are refused."""
+"""Models of a target in files: they come back as they were, and other files are rejected."""
 
 from __future__ import annotations
 

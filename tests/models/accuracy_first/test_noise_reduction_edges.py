@@ -174,13 +174,13 @@ def test_tiny_steps_do_not_overflow() -> None:
         [Fraction(1, 2**51)],  # 4 bits of fineness are left at 2^-51 for one coordinate, not below
     ],
 )
-def test_levels_that_are_refused(epsilons: list[Fraction]) -> None:
+def test_levels_that_are_rejected(epsilons: list[Fraction]) -> None:
     with pytest.raises(BadParameter):
         noise_reduction(np.zeros(2), Fraction(1), epsilons, bits=SystemBits())
 
 
 @pytest.mark.parametrize("sensitivity", [Fraction(1, 10**320), Fraction(10) ** 300])
-def test_sensitivities_that_are_refused(sensitivity: Fraction) -> None:
+def test_sensitivities_that_are_rejected(sensitivity: Fraction) -> None:
     with pytest.raises(BadParameter):
         noise_reduction(np.zeros(2), sensitivity, [Fraction(1)], bits=SystemBits())
 

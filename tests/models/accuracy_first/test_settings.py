@@ -1,4 +1,4 @@
-"""Public parameters: what is refused, before any data are looked at, and what they come to."""
+"""Public parameters: what is rejected, before any data are looked at, and what they come to."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Unseen:
 
 
 @every(("kind", "parameters", "hint"), CASES)
-def test_bad_parameters_are_refused_before_data_are_seen(kind: Any, parameters: dict[str, Any], hint: str) -> None:
+def test_bad_parameters_are_rejected_before_data_are_seen(kind: Any, parameters: dict[str, Any], hint: str) -> None:
     estimator = kind(**{**GIVEN, **parameters})
     for attempt in (estimator.require_parameters, lambda: estimator.fit(Unseen(), Unseen())):
         with pytest.raises(BadParameter, match=hint) as caught:
@@ -205,7 +205,7 @@ EXTREME = st.sampled_from(["1e-100", "1e-40", "1e-9", "0.01", 1, "1e9", "1e40", 
 
 
 @given(EXTREME, EXTREME, EXTREME, EXTREME, EXTREME, st.sampled_from(["covariance", "output", "brownian"]))
-def test_extreme_numbers_fit_or_are_refused(risk: Any, ridge: Any, most: Any, x: Any, y: Any, method: str) -> None:
+def test_extreme_numbers_fit_or_are_rejected(risk: Any, ridge: Any, most: Any, x: Any, y: Any, method: str) -> None:
     """No other error, no warning of overflow."""
     parameters = {"excess_risk": risk, "regularization": ridge, "epsilon_max": most, "x_bound": x, "steps": 4}
     features, targets = noisy_line(20)

@@ -312,6 +312,6 @@ def test_extreme_sizes_stay_finite(matrix_size: float, vector_size: float, radiu
         (np.diag([1e200, 1.0]), np.ones(2), 1.0),
     ],
 )
-def test_refuses_what_it_cannot_scale(matrix: Floats, vector: Floats, radius: float) -> None:
+def test_rejects_what_it_cannot_scale(matrix: Floats, vector: Floats, radius: float) -> None:
     with pytest.raises(BadParameter):
         minimise_over_ball(matrix, vector, radius)

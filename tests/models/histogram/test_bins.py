@@ -49,7 +49,7 @@ def test_unusable_bounds(bounds: tuple[Any, Any]) -> None:
         Bounds.of(*bounds)
 
 
-def test_bins_narrower_than_floats_are_refused() -> None:
+def test_bins_narrower_than_floats_are_rejected() -> None:
     with pytest.raises(BadParameter, match="narrow"):
         Bounds.of(10**16, 10**16 + 4).edges(16)
 
@@ -100,7 +100,7 @@ def test_integers_beyond_floats_are_infinite_not_an_error() -> None:
     "x",
     [np.array(["kanarienvogel"]), [[1, 2], [3, 4]], 3, "12", {1: 2}, np.array([1j]), np.array(["2020"], "M8")],
 )
-def test_what_is_not_numbers_is_refused_without_a_word_of_it(x: Any) -> None:
+def test_what_is_not_numbers_is_rejected_without_a_word_of_it(x: Any) -> None:
     with pytest.raises(BadData) as caught:
         as_records(x, 1)
     assert "kanarienvogel" not in str(caught.value)

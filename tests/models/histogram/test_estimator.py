@@ -152,7 +152,7 @@ def _index_law(grids: Any, noise: Any, data: Any, steps: list[Fraction], kind: S
 
 
 @every("share", ["0.5", "1/3", "0.9"])
-def test_too_few_records_are_refused_with_the_number_needed(share: str) -> None:
+def test_too_few_records_are_rejected_with_the_number_needed(share: str) -> None:
     needed = records_needed((4, 8, 16), alpha=Fraction(1, 2), failure=Fraction(1, 10**6))
     total = least_records(needed, Fraction(share))
     assert train_size_of(total, share) >= needed > train_size_of(total - 1, share)
@@ -191,7 +191,7 @@ def test_no_records_at_all(bins: list[int]) -> None:
         {"neighbors": "add_remove"},
     ],
 )
-def test_unusable_parameters_are_refused_before_data_are_read(changes: dict[str, Any]) -> None:
+def test_unusable_parameters_are_rejected_before_data_are_read(changes: dict[str, Any]) -> None:
     class Untouchable:
         def __array__(self, *_: Any, **__: Any) -> None:
             raise AssertionError

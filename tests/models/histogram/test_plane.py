@@ -171,7 +171,7 @@ def test_structure_is_found_along_the_number_that_has_it() -> None:
     assert model._fit(comb[:, ::-1], None, bits=NumpyBits(1)).density_.shape == (2, 8)
 
 
-def test_too_few_records_are_refused_by_the_number_of_cells() -> None:
+def test_too_few_records_are_rejected_by_the_number_of_cells() -> None:
     needed = least_records(records_needed((4, 32), alpha=ALPHA, failure=Fraction(1, 10**6)), Fraction(1, 2))
     with pytest.raises(BadData, match=f"at least {needed}[.]"):
         _model().fit(PAIRS[: needed - 1])
@@ -203,7 +203,7 @@ def test_a_unit_gives_as_many_records_as_it_may() -> None:
         {"lower": (10**16, 0), "upper": (10**16 + 4, 1), "bins": [16]},
     ],
 )
-def test_unusable_parameters_are_refused_before_data_are_read(changes: dict[str, Any]) -> None:
+def test_unusable_parameters_are_rejected_before_data_are_read(changes: dict[str, Any]) -> None:
     class Untouchable:
         def __array__(self, *_: Any, **__: Any) -> None:
             raise AssertionError
@@ -223,7 +223,7 @@ def test_one_number_stands_for_two() -> None:
 
 
 @every("x", [[1.0, 2.0], [[1.0]], [[1.0, 2.0, 3.0]], [["kanarienvogel", 1]], [[1j, 2]], 3, np.zeros((2, 2, 2))])
-def test_what_is_not_pairs_is_refused_without_a_word_of_it(x: Any) -> None:
+def test_what_is_not_pairs_is_rejected_without_a_word_of_it(x: Any) -> None:
     with pytest.raises(BadData) as caught:
         _model().fit(x)
     assert "kanarienvogel" not in str(caught.value)

@@ -196,7 +196,7 @@ def test_bounds_are_checked_before_the_charge(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_default_is_no_lottery(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is chosen from the data by default, so all of ε trains."""
-    monkeypatch.setattr("dpmine.models.linear.training.train_validated", lambda *_, **__: pytest.fail("chose"))
+    monkeypatch.setattr("dpmine.models.linear.training.select_parameter", lambda *_, **__: pytest.fail("chose"))
     assert kind().fit(*two_clouds(50)).lambda_ == 4 / (10 * 50)
 
 
@@ -241,7 +241,7 @@ def test_bad_parameters(kind: Any, parameters: dict[str, Any], hint: str) -> Non
 
 
 def test_the_rule_for_lambda_is_public_and_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpmine.models.linear.training.train_validated", lambda *_, **__: pytest.fail("chose"))
+    monkeypatch.setattr("dpmine.models.linear.training.select_parameter", lambda *_, **__: pytest.fail("chose"))
     for seed in range(3):
         found = PrivateLogisticRegression(epsilon=0.5).fit(*two_clouds(50, seed))
         assert found.lambda_ == 4 / (10 * 50 * 0.5)
@@ -287,14 +287,14 @@ def test_one_lambda_may_be_an_array_without_axes() -> None:
     assert PrivateLogisticRegression(lambdas=np.array(0.1)).fit(*two_clouds(50)).lambda_ == 0.1
 
 
-def test_narrow_huber_corners_are_refused() -> None:
+def test_narrow_huber_corners_are_rejected() -> None:
     with pytest.raises(BadParameter, match=r"huber must be at least 0\.001"):
         PrivateHuberSVC(huber="0.0009").fit(*two_clouds(50))
     PrivateHuberSVC(huber="0.001").fit(*two_clouds(50))
 
 
 @pytest.mark.parametrize("lambdas", ["1e-9", ["1e-9", 1]])
-def test_long_fallbacks_are_refused_before_training(lambdas: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_fallbacks_are_rejected_before_training(lambdas: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """By public numbers: whatever the data are, and although Newton's method would do."""
     monkeypatch.setattr(OutputPerturbation, "fit", lambda *_: pytest.fail("trained"))
     for seed in range(3):

@@ -184,9 +184,9 @@ def test_one_of_several_regularisers_is_chosen() -> None:
 ])  # fmt: skip
 def test_the_guarantee_is_one_budget_for_all_classes(noise: str, method: str, delta: Any, rho: Any) -> None:
     model = dpmine.PrivateLogisticRegression(classes=list(range(7)), noise=noise, method=method)
-    guaranteed = model.guarantee(features=["a", "b"])
+    before = model.guarantee(features=["a", "b"])
     found = model.fit(*three_clouds(200)).guarantee_
-    for guarantee in (guaranteed, found):
+    for guarantee in (before, found):
         assert [guarantee.epsilon, guarantee.delta, guarantee.rho] == [1, delta, rho]
     assert any("a label that is none of them, or missing, counts as the first" in note for note in found.notes)
 

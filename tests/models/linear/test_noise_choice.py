@@ -54,11 +54,11 @@ def test_auto_takes_the_shorter_noise(method: str, epsilon: str, last_gamma: int
 @every("features", [FEW, MANY])
 def test_what_is_fitted_is_what_was_guaranteed(kind: Any, features: int) -> None:
     model = kind(feature_bounds=(-1, 1))
-    stated = model.guarantee(features=names(features))
-    guarantee = model.fit(*clouds(features)).guarantee_
-    assert stated.delta == guarantee.delta == (DELTA if features == MANY else 0)
-    assert (stated.epsilon, stated.zcdp) == (guarantee.epsilon, guarantee.zcdp)
-    assert any("Gaussian noise" in note for note in guarantee.notes) == (features == MANY)
+    before = model.guarantee(features=names(features))
+    after = model.fit(*clouds(features)).guarantee_
+    assert after.delta == before.delta == (DELTA if features == MANY else 0)
+    assert (after.epsilon, after.zcdp) == (before.epsilon, before.zcdp)
+    assert any("Gaussian noise" in note for note in after.notes) == (features == MANY)
 
 
 def test_before_the_number_of_features_is_known_the_guarantee_is_the_most() -> None:
@@ -85,8 +85,8 @@ def test_what_costs_more_than_its_charge_is_withheld(tmp_path: Path, monkeypatch
     ledger = Ledger(f"sqlite:///{tmp_path / 'l.db'}")
     ledger.grant("people", epsilon=3)
     model = PrivateLogisticRegression(feature_bounds=(-1, 1), ledger=ledger, dataset="people")
-    guaranteed = model.guarantee(features=names(FEW))
-    monkeypatch.setattr(LinearSettings, "guarantee", lambda *_: guaranteed)
+    before = model.guarantee(features=names(FEW))
+    monkeypatch.setattr(LinearSettings, "guarantee", lambda *_: before)
     dearer = Guarantee(Fraction(2), Fraction(0), Neighbors.REPLACE_ONE, "row")
     monkeypatch.setattr(LinearSettings, "_guaranteed", lambda *_: dearer)
     with pytest.raises(BadLedger, match="more than was charged"):

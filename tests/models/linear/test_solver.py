@@ -170,7 +170,7 @@ def test_newton_is_certified_with_narrow_corners(width: str, ridge: str, size: i
         assert certified(problem, problem.approached(accuracy.tolerance / 16), accuracy)
 
 
-def test_where_rounding_may_hide_descent_is_refused() -> None:
+def test_where_rounding_may_hide_descent_is_rejected() -> None:
     """Before anything is solved, so that nobody learns whether it would have mattered."""
     with pytest.raises(BadParameter, match="lost in rounding"):
         problem_of(LogisticLoss(), 10, 2, 1e-14)

@@ -1,4 +1,4 @@
-"""Conjunctions against enumeration: scores, draws, laws, and what is refused."""
+"""Conjunctions against enumeration: scores, draws, laws, and what is rejected."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ UNIVERSES = {
 
 @every("name", UNIVERSES)
 @every("width", [1, 2, 3])
-def test_the_universe_keeps_its_guarantees(name: str, width: int) -> None:
+def test_the_universe_keeps_its_protocol(name: str, width: int) -> None:
     rows: list[Row] = UNIVERSES[name]  # type: ignore[assignment]
     check_universe(class_of(3, width).universe(records_of(rows, 3)), truth_of(rows, 3, width))
 
@@ -214,7 +214,7 @@ def test_a_conjunction_can_be_read() -> None:
     assert rule.predict(np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [0.5, 0, 7], [1, 1, -1]])).tolist() == [1, 0, 1, 0]
 
 
-def test_candidates_that_the_class_does_not_have_are_refused() -> None:
+def test_candidates_that_the_class_does_not_have_are_rejected() -> None:
     known = class_of(4, 2)
     assert known.columns == 4
     assert known.hypothesis((1, 3)).features == ("f1", "f3")
@@ -255,7 +255,7 @@ def test_unusable_parameters(features: Any, width: Any, message: str) -> None:
 
 
 @every(("features", "width"), [(100, 5), (25, 25), (466, 3), (5793, 2), (20_000, 20_000)])
-def test_classes_too_large_are_refused_by_public_numbers(features: int, width: int) -> None:
+def test_classes_too_large_are_rejected_by_public_numbers(features: int, width: int) -> None:
     with pytest.raises(BadParameter, match=r"more than 16777216 conjunctions .* smaller width or fewer features"):
         class_of(features, width)
 
@@ -267,7 +267,7 @@ def test_classes_just_small_enough(features: int, width: int) -> None:
 
 @every(("items", "size"), [(1, 1), (464, 3), (5792, 2), (24, 12), (24, 24), (100, 4)])
 def test_the_miner_may_list_every_conjunction(items: int, size: int) -> None:
-    """Its own limit would refuse some data and not others."""
+    """Its own limit would reject some data and not others."""
     assert _affordable(size, _memory_for_all(items, size)) >= comb(items, size)
 
 
@@ -280,14 +280,14 @@ def test_records_without_a_true_feature_are_in_no_basket() -> None:
     assert baskets.catalogue_size == 3
 
 
-def test_records_with_other_columns_are_refused_without_their_values() -> None:
+def test_records_with_other_columns_are_rejected_without_their_values() -> None:
     canary = 987654321.125
     with pytest.raises(BadData, match="one column a feature: 3 columns") as caught:
         class_of(3, 2).universe(Records(np.full((4, 2), canary), np.array([True, False, True, False])))
     assert "98765" not in str(caught.value)
 
 
-def test_no_number_is_refused() -> None:
+def test_no_number_is_rejected() -> None:
     odd = [float("nan"), float("inf"), float("-inf"), -0.0, 5e-324]
     universe = class_of(5, 1).universe(Records(np.array([odd]), np.array([True])))
     assert [(level.score, level.count) for level in universe.head(0)] == [(1, 2), (0, 3)]

@@ -214,7 +214,7 @@ def test_numbers_are_no_classes_where_other_numbers_are() -> None:
         np.array([1, 0, 1, 1], "datetime64[s]"),
     ],
 )
-def test_other_answers_are_refused_without_being_told(answer: Any) -> None:
+def test_other_answers_are_rejected_without_being_told(answer: Any) -> None:
     with pytest.raises(BadParameter, match=r"^predictors\[1\] ") as caught:
         Listed([over(1.5), saying(answer)]).universe(RECORDS)
     _require_silence(caught.value)
@@ -302,7 +302,7 @@ def test_listed_estimators_outlive_a_clone() -> None:
 
 
 @every("candidate", [2, -1, 10**30, True, 0.0, "0", (0,), None])
-def test_positions_that_the_list_does_not_have_are_refused(candidate: Any) -> None:
+def test_positions_that_the_list_does_not_have_are_rejected(candidate: Any) -> None:
     listed = Listed([over(1), over(2)])
     assert listed.columns is None
     with pytest.raises((LookupError, TypeError)):

@@ -143,7 +143,7 @@ def test_types_of_frames_do_not_change_how_a_rule_is_written() -> None:
         (["class", "whole"], ["hours"]),
     ],
 )
-def test_broken_model_files_are_refused(path: list[str], value: Any) -> None:
+def test_broken_model_files_are_rejected(path: list[str], value: Any) -> None:
     frame, labels = people(200)
     document = json.loads(HypothesisSelector(lower=0, upper=120).fit(frame[["age"]], labels).to_json())
     place = document
@@ -163,7 +163,7 @@ def test_broken_model_files_are_refused(path: list[str], value: Any) -> None:
         ("separators", [10**30, [0], -1]),
     ],
 )
-def test_candidates_that_the_class_does_not_have_are_refused(hypotheses: str, candidates: list[Any]) -> None:
+def test_candidates_that_the_class_does_not_have_are_rejected(hypotheses: str, candidates: list[Any]) -> None:
     frame, labels = people(200)
     columns = ["age", "hours"] if hypotheses == "separators" else ["age"]
     bounds: dict[str, Any] = {} if hypotheses == "conjunctions" else {"lower": 0, "upper": 120}
@@ -219,13 +219,13 @@ def test_lists_survive_clones_as_listed() -> None:
 
 
 @pytest.mark.parametrize("hypotheses", [5, None, np.array([1, 2])])
-def test_what_is_no_class_is_refused(hypotheses: Any) -> None:
+def test_what_is_no_class_is_rejected(hypotheses: Any) -> None:
     frame, labels = people(50)
     with pytest.raises(BadParameter, match="hypotheses must be"):
         HypothesisSelector(hypotheses).fit(frame, labels)
 
 
-def test_classes_for_other_numbers_of_features_are_refused() -> None:
+def test_classes_for_other_numbers_of_features_are_rejected() -> None:
     frame, labels = people(50)
     with pytest.raises(BadParameter, match="about 1 features"):
         HypothesisSelector(Thresholds(PublicGrid.of(0, 120, 121), "age")).fit(frame, labels)
@@ -275,7 +275,7 @@ def test_bad_labels(labels: list[Any]) -> None:
     "features",
     [np.array([[str(CANARY)], ["x"]]), [[CANARY], [1, 2]], [CANARY, 1], np.zeros((0, 1)), np.zeros((2, 0))],
 )
-def test_bad_features_are_refused_without_a_value(features: Any) -> None:
+def test_bad_features_are_rejected_without_a_value(features: Any) -> None:
     with pytest.raises(BadData) as caught:
         HypothesisSelector(lower=0, upper=1).fit(features, [0, 1][: len(features)])
     assert "918273" not in str(caught.value)

@@ -222,7 +222,7 @@ def test_the_rule_shows_the_units_of_the_weights() -> None:
     )
 
 
-def test_candidates_that_the_class_does_not_have_are_refused() -> None:
+def test_candidates_that_the_class_does_not_have_are_rejected() -> None:
     hypotheses = Separators.of(2, 3)
     assert hypotheses.columns == 2
     last = hypotheses.size - 1
@@ -235,7 +235,7 @@ def test_candidates_that_the_class_does_not_have_are_refused() -> None:
             hypotheses.hypothesis(odd)  # type: ignore[arg-type]
 
 
-def test_other_numbers_of_columns_are_refused() -> None:
+def test_other_numbers_of_columns_are_rejected() -> None:
     for columns in (1, 3):
         with pytest.raises(BadParameter, match="2 weights: give as many features"):
             Separators.of(2, 1).hypothesis(0).predict(np.zeros((4, columns)))
@@ -249,7 +249,7 @@ def test_bounds_of_many_kinds() -> None:
         assert Separators.of(2, 1, bound=one).bounds == (Fraction(1, 2), Fraction(1, 2))
 
 
-def test_unusable_classes_are_refused() -> None:
+def test_unusable_classes_are_rejected() -> None:
     with pytest.raises(BadParameter, match=f"dimension 7 needs {5**7 - 3**7} separators"):
         Separators.of(7, 2)
     with pytest.raises(BadParameter, match=f"makes {net_size(6, 5)} separators.*resolution 4 or less"):

@@ -11,7 +11,7 @@ from support.toy_training import SignedMean, signed_score
 
 from dpmine import BadParameter, Neighbors, law
 from dpmine.exact.bits import BitSource, SystemBits
-from dpmine.models.validation.procedure import Trained, select_parameter, train_validated
+from dpmine.models.validation.procedure import Trained, select_parameter, train_selected
 from dpmine.models.validation.terms import Stability, ValidationTerms, allowed
 from dpmine.selection.mechanisms.registry import MECHANISMS
 
@@ -48,18 +48,16 @@ def _select(
     )
 
 
-def _train(parameters: list[int], training: SignedMean, final: Any = None, **terms: Any) -> Trained[int, Any]:
-    return train_validated(
-        training,
-        parameters,
-        TRAIN,
-        VALIDATION,
-        score=signed_score,
-        stabilities=_stable(parameters),
-        terms=ValidationTerms.of(**{**BASE, **terms}),
-        final=TRAIN if final is None else final,
-        bits=SystemBits(),
-    )
+def _train(
+    parameters: list[int],
+    training: SignedMean,
+    final: Any = None,
+    last: SignedMean | None = None,
+    **terms: Any,
+) -> Trained[int, Any]:
+    public = ValidationTerms.of(**{**BASE, **terms})
+    selected = _select(parameters, training, **terms)
+    return train_selected(last or training, selected, final or TRAIN, public, bits=SystemBits())
 
 
 @every("kind", ["uniform", "candidate"])
@@ -105,18 +103,7 @@ def test_the_last_training_may_see_all_records() -> None:
 
 def test_the_last_training_may_be_another() -> None:
     candidates, last = SignedMean(), SignedMean()
-    found = train_validated(
-        candidates,
-        [-1, 5],
-        TRAIN,
-        VALIDATION,
-        score=signed_score,
-        stabilities=_stable([-1, 5]),
-        terms=ValidationTerms.of(**{**BASE, "selection_epsilon": 500}),
-        final=TRAIN,
-        last=last,
-        bits=SystemBits(),
-    )
+    found = _train([-1, 5], candidates, last=last, selection_epsilon=500)
     assert found.parameter == 5
     assert (len(candidates.trained), last.trained) == (2, [(5, Fraction(1, 3))])
 
@@ -174,7 +161,7 @@ def test_a_public_fallback() -> None:
     ("name", "reason"),
     [("limited_domain", "dummies"), ("bounded-growth", "counts"), ("exact", "not private"), ("guess", "one of")],
 )
-def test_other_choosers_are_refused_with_the_reason(name: str, reason: str) -> None:
+def test_other_choosers_are_rejected_with_the_reason(name: str, reason: str) -> None:
     with pytest.raises(BadParameter, match=reason):
         _select([1, 2], mechanism=name, selection_delta="1e-6")
 

@@ -333,7 +333,7 @@ def test_the_margin_of_thresholds_outside_the_bounds() -> None:
     assert cover.hypothesis((0, cover.size - 1, CutSide.AT_LEAST)).predict(rows).tolist() == [False] * 3 + [True] * 2
 
 
-def test_unusable_families_are_refused() -> None:
+def test_unusable_families_are_rejected() -> None:
     with pytest.raises(BadParameter, match="less than upper"):
         ThresholdFamily.of(1, 1)
     with pytest.raises(BadParameter, match="less than upper"):

@@ -1,4 +1,4 @@
-"""The three learners: what they draw from, with which law, when they refuse, and what they say they guarantee."""
+"""The three learners: what they draw from, with which law, when they reject, and what they say they guarantee."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_label_private_draws_follow_the_law(family: Family) -> None:
 @every("setting", SETTINGS)
 @every("target", [ANYTHING, Target.of(epsilon=1, accuracy="0.3", failure="0.05")])
 @every("family", FAMILIES)
-def test_too_few_records_are_refused_with_the_number_needed(family: Family, target: Target, setting: Setting) -> None:
+def test_too_few_records_are_rejected_with_the_number_needed(family: Family, target: Target, setting: Setting) -> None:
     needed = _fewest(family, target, setting)
     with pytest.raises(BadData, match=f"At least {needed} records"):
         plan_cover(needed - 1, family, target, setting)
@@ -166,7 +166,7 @@ def test_too_few_records_are_refused_with_the_number_needed(family: Family, targ
 
 
 @pytest.mark.parametrize("learner", [Learner.PRIVATE, Learner.REALIZABLE])
-def test_learners_refuse_as_their_plans_do(learner: Learner) -> None:
+def test_learners_reject_as_their_plans_do(learner: Learner) -> None:
     family = FAMILIES[0]
     needed = _fewest(family, ANYTHING, learner.setting)
     with pytest.raises(BadData, match=f"At least {needed} "):
@@ -237,7 +237,7 @@ def test_the_guarantees() -> None:
 
 
 @pytest.mark.parametrize("learner", list(Learner))
-def test_requests_that_cannot_be_met_are_refused(learner: Learner) -> None:
+def test_requests_that_cannot_be_met_are_rejected(learner: Learner) -> None:
     family = FAMILIES[0]
     bits = NumpyBits(0)
     with pytest.raises(BadParameter, match="need 2 features"):
@@ -246,12 +246,12 @@ def test_requests_that_cannot_be_met_are_refused(learner: Learner) -> None:
         learn(_records(family, 0, seed=0), family, ANYTHING, learner, bits=bits)
 
 
-def test_covers_that_would_be_too_large_are_refused() -> None:
+def test_covers_that_would_be_too_large_are_rejected() -> None:
     family = SeparatorFamily.of(6)
     target = Target.of(epsilon=1, accuracy="0.2", failure="0.05")
-    with pytest.raises(BadParameter, match="accuracy must be at least") as refusal:
+    with pytest.raises(BadParameter, match="accuracy must be at least") as caught:
         plan_cover(10**6, family, target, Setting.AGNOSTIC)
-    least = re.search(r"at least (0\.\d+)", str(refusal.value))
+    least = re.search(r"at least (0\.\d+)", str(caught.value))
     assert least is not None
     enough = Target.of(epsilon=1, accuracy=least[1], failure="0.05")
     assert plan_cover(10**6, family, enough, Setting.AGNOSTIC).error_bound.cover_size == 9**6 - 7**6
@@ -267,20 +267,20 @@ def test_what_is_said_to_help_against_too_fine_covers_does(
     family: Family, setting: Setting, accuracy: str, smoothness: Fraction
 ) -> None:
     target = Target.of(epsilon=1, accuracy=accuracy, failure="0.05")
-    refusal = too_fine(family, target, setting, smoothness)
-    assert (refusal is None) == (target.radius(smoothness, setting) >= family.finest)
-    if refusal is None:
+    reason = too_fine(family, target, setting, smoothness)
+    assert (reason is None) == (target.radius(smoothness, setting) >= family.finest)
+    if reason is None:
         return
-    number = re.search(r"at (?:least|most) ([-+.e\d]+)\.$", refusal)
-    if "accuracy must" in refusal and number:
+    number = re.search(r"at (?:least|most) ([-+.e\d]+)\.$", reason)
+    if "accuracy must" in reason and number:
         eased = Target.of(epsilon=1, accuracy=number[1], failure="0.05")
         assert too_fine(family, eased, setting, smoothness) is None
-    elif "smoothness must" in refusal and number:
+    elif "smoothness must" in reason and number:
         assert too_fine(family, target, setting, Fraction(number[1])) is None
-    elif "larger accuracy" in refusal:
+    elif "larger accuracy" in reason:
         assert too_fine(family, Target.of(epsilon=1, accuracy="0.99", failure="0.05"), setting) is None
     else:
-        assert refusal.endswith("take fewer features.")
+        assert reason.endswith("take fewer features.")
         assert setting.fineness * family.finest >= Fraction(99, 100)
 
 
@@ -312,12 +312,12 @@ def test_features_are_not_protected_under_label_privacy() -> None:
 
 @every("family", FAMILIES)
 @every("best_error", [0, Fraction(1, 5)])
-def test_label_private_guarantees_need_records(family: Family, best_error: Fraction) -> None:
-    """The number in the refusal is enough, whether all rows are alike or all are different."""
+def test_label_private_promises_need_records(family: Family, best_error: Fraction) -> None:
+    """The number in the reason is enough, whether all rows are alike or all are different."""
     target = Target.of(epsilon=1, accuracy="0.4", failure="0.1")
-    with pytest.raises(BadData, match="are enough") as refusal:
+    with pytest.raises(BadData, match="are enough") as caught:
         plan_label_cover(_records(family, 5, seed=9).features, family, target, best_error)
-    enough = int(re.findall(r"(\d+) are enough", str(refusal.value))[0])
+    enough = int(re.findall(r"(\d+) are enough", str(caught.value))[0])
     different, alike = _records(family, enough, seed=9).features, np.full((enough, family.columns), 0.5)
     for rows in (different, alike):
         planned = plan_label_cover(rows, family, target, best_error)

@@ -47,7 +47,7 @@ def test_a_family_of_ones_own_and_names_of_columns() -> None:
     assert str(model.hypothesis_).startswith("share >= ")
 
 
-def test_too_few_rows_are_refused_with_the_number_that_is_enough() -> None:
+def test_too_few_rows_are_rejected_with_the_number_that_is_enough() -> None:
     x, y = uniform(100)
     with pytest.raises(BadData, match=r"At least \d+ records") as caught:
         PrivateLearner(accuracy="0.05", lower=0, upper=1).fit(x, y)

@@ -316,7 +316,7 @@ def test_lower_bounds_lie_below_upper_bounds() -> None:
         {"failure": float("nan")},
     ],
 )
-def test_bad_targets_are_refused(parameters: dict[str, Any]) -> None:
+def test_bad_targets_are_rejected(parameters: dict[str, Any]) -> None:
     with pytest.raises(BadParameter, match=next(iter(parameters))):
         Target.of(**({"epsilon": 1, "accuracy": 0.1, "failure": 0.1} | parameters))
 
@@ -340,6 +340,6 @@ GOOD = Target.of(epsilon=1, accuracy=0.1, failure=0.1)
         (lambda: records_too_few_for_packing(0, 1), "packing"),
     ],
 )
-def test_bad_parameters_are_refused_by_name(call: Callable[[], object], name: str) -> None:
+def test_bad_parameters_are_rejected_by_name(call: Callable[[], object], name: str) -> None:
     with pytest.raises(BadParameter, match=name):
         call()
