@@ -17,8 +17,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from dpmine.options.tables import OF_SOURCE
 from dpmine_cli.messages import Messages
-from dpmine_cli.options import OPTIONS, flags_of, typed
-from dpmine_cli.output import Destination, Format
+from dpmine_cli.options import OPTIONS, Format, flags_of, typed
+from dpmine_cli.output import Destination
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -162,9 +162,11 @@ class Messages:
 
     def warn(self, text: str) -> None:
         """One line, quiet or not: for what the reader must not miss."""
+        from dpmine_cli.options import as_typed
+
         self._close()
         with suppress(OSError, ValueError):  # stderr is closed
-            print(f"dpmine: {text}", file=sys.stderr)
+            print(f"dpmine: {as_typed(text)}", file=sys.stderr)
 
     def progress(self, share: float) -> None:
         """`share` in [0, 1] of the work is done; shown once the work has taken a second."""

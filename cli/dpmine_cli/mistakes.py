@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dpmine_cli.options import OPTIONS, flags_of, typed
+from dpmine_cli.options import OPTIONS, as_typed, flags_of, typed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,14 +55,14 @@ def _without_value(error: Any) -> str:
     return error.param.name.rstrip("_") if hasattr(error, "param_type") and error.param is not None else ""
 
 
-def as_typed(text: str, arguments: Sequence[str]) -> str:
-    """A message of the library on what a parameter must be, with the option's name where it begins with the other."""
+def explained(text: str, arguments: Sequence[str]) -> str:
+    """A message of the library, with options as they are typed: also where it begins with what a parameter must be."""
     name, _, rest = text.partition(" ")
     if rest.startswith(_REQUIREMENT):
         for key, option in _table(arguments).items():
             if name in {key, option.parameter}:
-                return f"{flags_of(key, option)[0]} {rest}"
-    return text
+                return as_typed(f"{flags_of(key, option)[0]} {rest}")
+    return as_typed(text)
 
 
 def _words(arguments: Sequence[str]) -> list[str]:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 
-from dpmine.options.names import MECHANISMS, typed_names
-from dpmine.options.tables import OF_SOURCE, Option
+from dpmine.options.names import MECHANISMS, WAYS, typed_names
+from dpmine.options.tables import OF_SOURCE, Option, with_options
 from dpmine.options.tables import OPTIONS as OF_JOBS
-from dpmine_cli.output import Format
+
+
+class Format(StrEnum):
+    """How a result is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+    PARQUET = "parquet"
+
 
 _QUIET = Option("No messages on stderr but errors.", kind=bool, default=False, flags=("--quiet", "-q"))
 _DEBUG = Option("Add code positions (never data) to an error.", kind=bool, default=False)
@@ -33,7 +43,9 @@ _PLAN = {
     "plot": Option("Draw success against lead, or with --runs ε against runs (.svg or .png).", "FILE", kind=Path),
     "top": Option("What each way to choose a list of K itemsets needs, and which one is the default.", "K", kind=int),
     "runs": Option("What N runs at --epsilon each come to, under basic and zcdp accounting.", "N", kind=int),
-    "noise": Option("How far M supports released together at --epsilon are from the true ones.", "M", kind=int),
+    "noise": Option(
+        "How far M supports released together at --epsilon are from the true ones.", "M", kind=int, parameter="numbers"
+    ),
     "learn": Option("Records to learn thresholds, intervals, stumps or separators.", "CLASS"),
     "accuracy": Option("With --learn: error allowed beyond the best rule's.", "A"),
     "failure": Option("With --learn: probability of missing it.", "P", "0.05"),
@@ -167,3 +179,37 @@ OPTIONS = {
     "export": {**_LEDGER, **_EXPORT, **_OUTPUT, **_RUN},
 }
 """By the name of the command, in the order in which `--help` lists them."""
+_FLAGS = {
+    option.parameter or name: flags_of(name, option)[0] for table in OPTIONS.values() for name, option in table.items()
+} | {"feature_bounds": "--lower, --upper"}
+"""By the names that the library's messages use."""
+_OTHERWISE = {("catalogue", "'from-data'"): "--catalogue-from-data"}
+
+
+def as_typed(text: str) -> str:
+    """A text of the library, with options as they are typed: see `dpmine.options.tables.with_options`."""
+    return with_options(text, _typed_reference)
+
+
+def _typed_reference(name: str, value: str | None) -> str:
+    flag = _OTHERWISE.get((name, value or "")) or _FLAGS.get(name)
+    if flag is None:
+        return f"`{name}`" if value is None else f"`{name}={value}`"
+    if value is None:
+        return f"{name} ({flag})"
+    return flag if value in {"…", "True"} or (name, value) in _OTHERWISE else f"{flag} {_typed_value(value)}"
+
+
+def _typed_value(value: str) -> str:
+    """A value in Python as it is typed; what stands for one, such as COL, as it is."""
+    from ast import literal_eval
+    from shlex import quote
+
+    try:
+        known = literal_eval(value)
+    except (ValueError, SyntaxError):
+        return value
+    if isinstance(known, list | tuple):
+        return ",".join(map(str, known))
+    names = {named.name for named in (*MECHANISMS, *WAYS)}
+    return typed_names(known) if known in names else quote(str(known)) if isinstance(known, str) else value

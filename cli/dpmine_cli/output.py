@@ -13,11 +13,11 @@ import sys
 import textwrap
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from dpmine_cli.messages import output_begins, undoing
+from dpmine_cli.options import Format, as_typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -90,15 +90,6 @@ def _broken(line: str, width: int) -> list[str]:
         kept, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, expand_tabs=False
     )
     return [part.replace("\N{NO-BREAK SPACE}", " ") for part in parts] or [line]
-
-
-class Format(StrEnum):
-    """How a result is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    CSV = "csv"
-    PARQUET = "parquet"
 
 
 _SUFFIXES = {
@@ -193,7 +184,7 @@ class Destination:
         if self.format is Format.JSON:
             self.write_text(document.to_json())
         else:
-            self._write([self._lines(str(document))])
+            self._write([self._lines(as_typed(str(document)))])
 
     def require_document(self) -> None:
         """BadParameter unless the format is text or JSON: to be asked before any work is done."""

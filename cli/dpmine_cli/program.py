@@ -14,7 +14,7 @@ from typer.exceptions import TyperException
 
 from dpmine_cli import histogram, itemsets, ledger, messages, models, plan, report
 from dpmine_cli.line import Group, Version, add
-from dpmine_cli.mistakes import as_typed, usage
+from dpmine_cli.mistakes import explained, usage
 
 _PROGRAM = "dpmine"
 _VARIABLE = "_DPMINE_COMPLETE"
@@ -204,9 +204,9 @@ def _answer(error: Exception, arguments: list[str]) -> tuple[str, int]:
     if isinstance(error, TyperException):
         return usage(error, arguments), BAD_REQUEST
     if isinstance(error, BudgetExceeded):
-        return str(error), NO_BUDGET
+        return explained(str(error), arguments), NO_BUDGET
     if isinstance(error, DpmineError):
-        return as_typed(str(error), arguments), BAD_REQUEST
+        return explained(str(error), arguments), BAD_REQUEST
     if isinstance(error, MemoryError):
         return _NO_MEMORY, BAD_REQUEST
     return f"a bug in dpmine ({type(error).__name__}): please report it with the output of --debug.", BUG

@@ -129,7 +129,7 @@ def picture_target(path: str | Path) -> Path:
     """
     target = Path(path)
     if target.suffix.lower() not in _SUFFIXES:
-        raise BadParameter("The plot's file must end in .svg or .png, such as --plot plot.svg.")
+        raise BadParameter("The plot's file must end in .svg or .png, such as `plot='plot.svg'`.")
     try:
         if target.exists() and not is_file(target):
             raise _unwritable(target)

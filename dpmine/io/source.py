@@ -44,7 +44,7 @@ class Columns:
             raise BadParameter("The option one_hot excludes basket: in a one-hot layout each row is a basket.")
         if self.basket and not self.unit:
             raise BadParameter(
-                "The option basket needs unit, the privacy unit's column (--unit COL); to protect baskets, name "
+                "The option basket needs unit, the privacy unit's column (`unit=COL`); to protect baskets, name "
                 "theirs as unit."
             )
         _require_distinct(self.named)

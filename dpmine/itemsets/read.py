@@ -35,7 +35,7 @@ def engine_of(engine: str | Engine, data: Any) -> Engine:
         return Engine.SPARK
     if asked is Engine.SPARK and not _are_parquet(data):
         raise BadParameter(
-            "engine 'spark' (--engine spark) reads Parquet files or a Spark DataFrame: give one of these, or "
+            "engine 'spark' (`engine='spark'`) reads Parquet files or a Spark DataFrame: give one of these, or "
             "leave engine out."
         )
     return asked

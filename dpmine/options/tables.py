@@ -7,11 +7,15 @@ library.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpmine.options.names import AUTO, ENCODINGS, FORMS, MECHANISMS, QUOTES, WAYS, typed_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +49,27 @@ class Option:
     shown: str | None = None
 
 
-def spelled(name: str, value: Any = None, *, flags: bool = False) -> str:
-    """An option, or one with a value, as a job file writes it; with `flags` as a command line does."""
-    if not flags:
-        return name if value is None else f"{name} = {str(value).lower() if isinstance(value, bool) else repr(value)}"
-    flag = f"--{name.replace('_', '-')}"
-    return flag if value in {None, True} else f"{flag} {value}"
+_REFERENCE = re.compile(r"`(\w+)(?:=([^`]*))?`")
+"""How a message names an option: `memory` alone, `memory=4GB` with a value, `memory=…` with whatever value it has."""
+
+
+def with_options(text: str, spelled: Callable[[str, str | None], str]) -> str:
+    """A message in which each option is spelled so, by its name and its value, if there is one."""
+    return _REFERENCE.sub(lambda found: spelled(found[1], found[2]), text)
+
+
+def as_keys(text: str) -> str:
+    """A message on a job, with options as its file writes them."""
+    return with_options(text, _as_key)
+
+
+def _as_key(name: str, value: str | None) -> str:
+    key = _KEYS.get(name)
+    if key is None:  # an option of the command alone
+        return f"`{name}`" if value is None else f"`{name}={value}`"
+    if value is None or value == "…":
+        return key
+    return f"{key} = {value.lower() if value in {'True', 'False'} else value}"
 
 
 _EPSILON = Option("Privacy loss, read exactly: 0.5, 1/3.", "E", "1")
@@ -357,3 +376,5 @@ OPTIONS = {
     "hypothesis": HYPOTHESIS,
 }
 """By the name of the command, which is the kind of a job; in the order in which `--help` lists them."""
+_KEYS = {option.parameter or name: name for table in OPTIONS.values() for name, option in table.items()}
+"""By the names that the library's calls have for them."""

@@ -145,14 +145,14 @@ def plan_list(
     See Also:
         dpmine.plan: for the best itemset alone.
     """
-    count, sizes = whole("k (--top)", k, least=2), parse_sizes(size)
+    count, sizes = whole("`k`", k, least=2), parse_sizes(size)
     if catalogue_size is None:
         known = PublicCatalogue.of(None, sizes)
     else:
         known = PublicCatalogue.of_length(public_count("catalogue_size", catalogue_size), sizes)
     candidates = known.candidates(sizes)
     if candidates is not None and count > candidates:
-        raise BadParameter(f"k (--top) must not exceed the {candidates} itemsets of the catalogue: give at most that.")
+        raise BadParameter(f"`k` must not exceed the {candidates} itemsets of the catalogue: give at most that.")
     relation = Neighbors.parse(neighbors)
 
     def built(name: str) -> Built:

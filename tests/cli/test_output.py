@@ -13,8 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from dpmine_cli.options import OPTIONS
-from dpmine_cli.output import Format
+from dpmine_cli.options import OPTIONS, Format
 from support.cases import every
 from support.command_line import CANARY, PROGRAM, Outcome, assert_one_error, environment, outcome_of, spawn
 

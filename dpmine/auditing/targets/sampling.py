@@ -53,7 +53,7 @@ class Sampler:
         found = list(batch(data, count)) if batch is not None else [_run(self.mechanism, data) for _ in range(count)]
         if len(found) != count:
             raise BadParameter(
-                "sample(data, count) of the mechanism must give `count` outcomes: give one for a run that failed, too, "
+                "sample(data, count) of the mechanism must give as many outcomes: give one for a run that failed, too, "
                 "because to leave it out changes the probabilities."
             )
         self.seconds += perf_counter() - start

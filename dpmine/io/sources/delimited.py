@@ -39,7 +39,7 @@ _LF, _CR, _MARK = b'\n\r"'
 _CODECS = {"utf-8": "utf-8-sig"}  # without a mark of byte order at the beginning of the file
 _NOT_TEXT = (
     "it is empty, or not text in UTF-8 with the columns' names in its first line; write it again so, or say what it "
-    "is (--encoding latin-1)."
+    "is (`encoding='latin-1'`)."
 )
 _NO_ROWS = "its rows are no such text; write it again."
 _RAGGED = (
@@ -48,8 +48,8 @@ _RAGGED = (
 )
 _LEFT_OUT = "a row of more than 1 MiB, or with another number of fields than the header, is left out"
 _CAUTIONS = {
-    "double": f"each line of text is a row; one with an open quotation mark is left out (see --quotes); {_LEFT_OUT}",
-    "multiline": f"a quotation mark that is not closed hides the rows up to the next (see --quotes); {_LEFT_OUT}",
+    "double": f"each line of text is a row; one with an open quotation mark is left out (see `quotes=…`); {_LEFT_OUT}",
+    "multiline": f"a quotation mark that is not closed hides the rows up to the next (see `quotes=…`); {_LEFT_OUT}",
     "none": f"each line of text is a row; {_LEFT_OUT}",
 }
 """The notice on rows, for each `_Dialect.quotes`: the same sentence whatever the rows hold."""
@@ -87,7 +87,7 @@ def _open_delimited(given: Input, files: Sequence[DataFile], delimiter: str) -> 
         given.separator or delimiter, given.quotes or QUOTES[0], given.decimal or ".", given.encoding or ENCODINGS[0]
     )
     headers = [_header(file, dialect) for file in files]
-    split = "split at commas unless --delimiter says otherwise" if dialect.delimiter == "," else ""
+    split = "split at commas unless `delimiter=…` says otherwise" if dialect.delimiter == "," else ""
     seen = "" if files[0].shown == STDIN else f"to see it: head -n 1 {shlex.quote(files[0].shown)}"
     hints = "; ".join(filter(None, (split, seen)))
     hint = f"in the header ({hints})" if hints else "in the header"

@@ -30,7 +30,7 @@ _SEPARATORS = (",", '"', "->", ": about ")
 
 _CONFIDENCE = (
     "confidence: of the units with a rule's first items in one basket, the share with all its items in one basket; "
-    "lift needs units with one basket each: one row per item, without basket (--basket)"
+    "lift needs units with one basket each: one row per item, without `basket`"
 )
 """The remark on rules if a unit may have several baskets."""
 
@@ -282,7 +282,7 @@ class TopItemsets:
         if not self.left_out:
             return []
         small = f"{self.left_out} chosen with too small a noisy support to be listed"
-        return [f"{small}; --min-support 0 lists all, in another run that is charged as much again"]
+        return [f"{small}; `min_support=0` lists all, in another run that is charged as much again"]
 
     def _no_lift(self) -> list[str]:
         """At most one line: what the confidence of rules is about, where units have several baskets."""

@@ -43,7 +43,7 @@ def small_supports(count: int, *, charged: bool) -> str:
     """What a list says where `count` itemsets were chosen, and none is listed."""
     none = "the chosen itemset has" if count == 1 else f"all {count:,} chosen itemsets have"
     said = with_charge(f"{none} too small a noisy support to be listed.", charged=charged)
-    return f"{said} Try --min-support 0, which lists all that is chosen; another run is charged as much again."
+    return f"{said} Try `min_support=0`, which lists all that is chosen; another run is charged as much again."
 
 
 def doubt(request: Request) -> str:
@@ -52,12 +52,12 @@ def doubt(request: Request) -> str:
     usual = USUAL_UNITS if units is None else units
     if request.top_k.lists_what_stands_out or needed * BEST_SHARE <= usual:
         return ""
-    assumed = " are assumed; --units N says how many there are" if units is None else ""
+    assumed = " are assumed; `units=N` says how many there are" if units is None else ""
     larger = _least_epsilon(request, lambda way: right_from(way, _candidates(request)), request.top_k.name)
-    step = f"--epsilon {float(larger):g} or more" if larger and larger <= _LARGEST_COMMON else "a larger --epsilon"
+    step = f"`epsilon={float(larger):g}` or more" if larger and larger <= _LARGEST_COMMON else "a larger `epsilon=…`"
     return (
         f"if the best itemset is in fewer than about {needed:,} units, fewer than half of the {request.top_k.count} "
-        f"listed are expected to be right: then give {step}, or a smaller --top ({usual:,} units{assumed})."
+        f"listed are expected to be right: then give {step}, or a smaller `k=…` ({usual:,} units{assumed})."
     )
 
 
@@ -71,7 +71,7 @@ def long_search(request: Request) -> str:
         return ""
     return (
         f"counting itemsets of {size} items takes seconds in most data, and hours where long baskets have much in "
-        f"common: --size {_LARGE_SIZE - 1} or less is quick. Ctrl-C ends the run at any time; a charge stays."
+        f"common: `size={_LARGE_SIZE - 1}` or less is quick. Ctrl-C ends the run at any time; a charge stays."
     )
 
 
@@ -107,7 +107,7 @@ def _step(request: Request) -> str:
 
 
 def _option(request: Request) -> tuple[str, Fraction]:
-    """What to try, and its --epsilon: one step that is enough by itself where there is one; "" where none helps."""
+    """What to try, and its ε: one step that is enough by itself where there is one; "" where none helps."""
     unlisted, present = not request.catalogue.is_given, request.epsilon
     better = _better(request)
     name = better or request.top_k.name
@@ -117,29 +117,29 @@ def _option(request: Request) -> tuple[str, Fraction]:
     if better:
         return f"Try {_named(better)}: it is expected to need smaller supports here.", present
     if request.sizes[0] > 1:
-        return f"Try --size {request.sizes[0] - 1}: smaller itemsets have larger supports.", present
+        return f"Try `size={request.sizes[0] - 1}`: smaller itemsets have larger supports.", present
     if unlisted and not isinstance(request.top_k, Discover):
-        return "Try a public list of the items, --catalogue FILE, such as a price list.", present
+        return "Try a public list of the items, `catalogue=FILE`, such as a price list.", present
     if larger and larger <= _LARGEST_COMMON:
         return _with_epsilon(request, name, larger), larger
     return "", present
 
 
 def _named(mechanism: str) -> str:
-    return f"--mechanism {mechanism.replace('_', '-')}"
+    return f"`mechanism={mechanism!r}`"
 
 
 def _with_epsilon(request: Request, name: str, epsilon: Fraction) -> str:
     enough = _enough(request, request.way(name, epsilon))
     other = "" if name == request.top_k.name else f"{_named(name)} "
-    return f"Try {other}--epsilon {float(epsilon):g}, with which about {enough:,} are enough: {_expected(request)}."
+    return f"Try {other}`epsilon={float(epsilon):g}`, with which about {enough:,} are enough: {_expected(request)}."
 
 
 def _expected(request: Request) -> str:
     """What an advised ε rests on."""
     if request.units is not None:
         return f"fewer than 1 in {BEST_SHARE} of the units, a guess for the best"
-    return f"fewer than 1 in {BEST_SHARE} of {USUAL_UNITS:,} units, a guess for the best (--units N for your number)"
+    return f"fewer than 1 in {BEST_SHARE} of {USUAL_UNITS:,} units, a guess for the best (`units=N` for your number)"
 
 
 def _enough(request: Request, way: TopK) -> int:

@@ -71,8 +71,8 @@ class PublicCatalogue:
     def _holding(cls, items: Any, sizes: tuple[int, int]) -> PublicCatalogue:
         if sizes[1] > len(items):
             raise BadParameter(
-                f"size must not exceed the {len(items)} items of the catalogue: give at most that (--size "
-                f"{len(items)}), or a longer catalogue."
+                f"size must not exceed the {len(items)} items of the catalogue: give at most that "
+                f"(`size={len(items)}`), or a longer catalogue."
             )
         return cls(items, from_data=False)
 

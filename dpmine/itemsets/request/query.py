@@ -52,10 +52,11 @@ _REASONS = {
         "than other mechanisms."
     ),
 }
-_K = "k (--top)"
+_K = "`k`"
+_RELEASE = "give release_support (`release_support=EPS`, or auto), too."
 _NO_CATALOGUE = (
     "{} chooses among all itemsets of a public catalogue, because the items seen in the data are private: give "
-    "catalogue (--catalogue FILE), or give up privacy with catalogue='from-data' (--catalogue-from-data), or use a "
+    "catalogue (`catalogue=FILE`), or give up privacy with `catalogue='from-data'`, or use a "
     "mechanism that needs no catalogue, such as large_margin."
 )
 
@@ -133,7 +134,7 @@ class Request:
         candidates = known.candidates(sizes)
         if candidates is not None and count > candidates:
             raise BadParameter(
-                f"{_K} must not exceed the {candidates} itemsets of the catalogue: give at most --top {candidates}."
+                f"{_K} must not exceed the {candidates} itemsets of the catalogue: give at most `k={candidates}`."
             )
         way: dict[str, Any] = {
             "count": count,
@@ -174,7 +175,7 @@ class Request:
         return self.catalogue.weakened(both)
 
     def way(self, mechanism: str, epsilon: Fraction) -> TopK:
-        """What would choose at another mechanism or another --epsilon, all else as asked. Raises BadParameter."""
+        """What would choose at another mechanism or another ε, all else as asked. Raises BadParameter."""
         asked = self.asked
         built = build_way(
             mechanism,
@@ -213,14 +214,14 @@ def _least_support(given: Number | None, supports: Fraction, units: int | None) 
         return None
     if not supports:
         raise BadParameter(
-            "min_support is about released supports: give release_support (--release-support EPS, or auto), too."
+            "min_support is about released supports: give release_support (`release_support=EPS`, or auto), too."
         )
     least = count_or_share("min_support", given, least=0)
     if isinstance(least, int):
         return least
     if units is None:
         raise BadParameter(
-            "min_support is a share of the units: give their number, units (--units N), or a count, such as 100."
+            "min_support is a share of the units: give their number, units (`units=N`), or a count, such as 100."
         )
     return least_count(least, units)
 
@@ -233,7 +234,7 @@ def _most_supports(count: int, sizes: tuple[int, int], *, subsets: bool) -> int:
 def _require_rules_possible(count: int, sizes: tuple[int, int], supports: Fraction) -> None:
     if not supports:
         raise BadParameter(
-            "rules are made of released supports: give release_support (--release-support EPS, or auto), too."
+            "rules are made of released supports: give release_support (`release_support=EPS`, or auto), too."
         )
     if sizes[1] < 2:
         raise BadParameter("rules need itemsets of at least 2 items: give a larger size.")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+    from pyspark.sql import DataFrame, SparkSession
 
     from dpmine.io.source import Columns, Progress
     from dpmine.itemsets.ingest.layouts import LayoutPlan
@@ -115,7 +116,7 @@ def _blocks(source: SparkSource, plan: LayoutPlan, rows: SparkRows, known: pa.Ar
     return Blocks.of_files(wanted, groups, rows, kept, kept.session)
 
 
-def _known_alone(rows: SparkRows, known: pa.Array | None, session: Any) -> SparkRows:
+def _known_alone(rows: SparkRows, known: pa.Array | None, session: SparkSession) -> SparkRows:
     """The rows of the items of a catalogue."""
     if known is None:
         return rows
@@ -124,7 +125,7 @@ def _known_alone(rows: SparkRows, known: pa.Array | None, session: Any) -> Spark
     return replace(rows, frame=rows.frame.join(small(listed, len(known)), ITEM, "left_semi"))
 
 
-def _items(rows: SparkRows, known: pa.Array | None, session: Any) -> Any:
+def _items(rows: SparkRows, known: pa.Array | None, session: SparkSession) -> DataFrame:
     """A frame of the items and the number of units of each: `item`, `support`."""
     frame = _known_alone(rows, known, session).frame
     if not rows.rows_are_units:
@@ -132,7 +133,7 @@ def _items(rows: SparkRows, known: pa.Array | None, session: Any) -> Any:
     return frame.groupBy(ITEM).agg(functions.count("*").alias("support"))
 
 
-def _supports(counts: Any, known: pa.Array | None) -> tuple[pa.Array, NDArray[np.int64]]:
+def _supports(counts: DataFrame, known: pa.Array | None) -> tuple[pa.Array, NDArray[np.int64]]:
     """The labels, sorted, and the number of units of each."""
     with replacing(UNREADABLE):
         found = counts.select(ITEM, "support").toArrow()

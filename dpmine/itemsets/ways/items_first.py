@@ -116,9 +116,7 @@ class ItemsFirst(ByItems):
         wanted = count + _MORE_ITEMS if kept is None else kept
         number = wanted if catalogue_size is None else min(wanted, catalogue_size)
         if itemset_count(number, sizes) < count:
-            raise BadParameter(
-                "kbar, the number of items that items_first keeps, allows fewer itemsets than k (--top)."
-            )
+            raise BadParameter("kbar, the number of items that items_first keeps, allows fewer itemsets than `k`.")
         rest = delta if catalogue_size is not None else delta / 2
         stages = bounded_range_stages(number, count, ITEMS_SHARE, epsilon, rest)
         none, first, second = Fraction(0), stages.first_epsilon, stages.second_epsilon

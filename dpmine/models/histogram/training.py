@@ -152,7 +152,7 @@ def bin_counts(bins: Iterable[Any]) -> tuple[int, ...]:
 
 def bin_count(value: object) -> int:
     """A number of bins. Raises BadParameter for less than 2, and for what is no whole number."""
-    return whole("Every number of bins (--bins 4,8,16)", value, least=2)
+    return whole("Every number of bins (`bins=[4, 8, 16]`)", value, least=2)
 
 
 def listed_bins(bins: Any) -> list[Any]:

@@ -121,7 +121,7 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (DpmineError, OSError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
         raise BadData(
-            f"'{path}' is not as it was written: restore the folder, or write new evidence with --evidence."
+            f"'{path}' is not as it was written: restore the folder, or write new evidence with `evidence=…`."
         ) from None
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.itemsets.release.noise import LEVEL
 from dpmine.itemsets.release.results import printable
+from dpmine.options.tables import as_keys
 from dpmine.reporting.jobs.unit_words import UnitWords
 from dpmine.reporting.page.charts import Bar, bars, steps
 
@@ -92,7 +93,7 @@ def body_of(kind: str, document: dict[str, Any], words: UnitWords = _UNNAMED) ->
 
 
 def _top_itemsets(document: dict[str, Any], words: UnitWords) -> Body:
-    rows, advice = document["itemsets"], str(document.get("advice", ""))
+    rows, advice = document["itemsets"], as_keys(str(document.get("advice", "")))
     chosen_by = f"Mechanism of the choice: {_words(document['mechanism'])}."
     if not rows:
         sure = "No itemset led by enough. Whether that is so was decided with noise, too."
