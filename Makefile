@@ -11,6 +11,9 @@ DEVELOPED := .venv/.installed-dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # PYTHONPATH could put other code in front of what is installed; without bytecode every process compiles it anew.
 PYTEST := env -u PYTHONPATH -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q
+# Each worker begins with half of the tests in their order, so that what a module makes once is rarely made by both. The
+# one that ends first takes tests from the other.
+PARALLEL := -n $(WORKERS) --dist worksteal
 # Every marker of pyproject.toml: pytest refuses to select by one that is not registered there.
 MARKED := statistical or slow or spark
 
@@ -18,7 +21,7 @@ MARKED := statistical or slow or spark
 DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceNo --item Item --mechanism large-margin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-report docs test test-one test-marked test-sanitized test-all check kernels dist wheels sbom release reproducible workflows
+.PHONY: help demo demo-report docs test test-one test-marked test-sanitized test-all check style doctests kernels dist wheels sbom release reproducible workflows
 .PHONY: bench bench-selection bench-success bench-mining bench-growth bench-linear
 .PHONY: bench-audit bench-accuracy-first bench-ledger bench-utility experiments-stability experiments-regulariser experiments-hypotheses
 .PHONY: experiments-accuracy-first experiments-search experiments-defaults test-spark bench-spark fuzz lock clean
@@ -37,28 +40,32 @@ demo-report: $(INSTALLED) ## one page about the same shop, each customer protect
 	$(BIN)/dpmine report examples/online_retail.toml -o build/report.html
 
 test: $(DEVELOPED) ## the fast tests
-	$(PYTEST) -n $(WORKERS) -m "not ($(MARKED))"
+	$(PYTEST) $(PARALLEL) -m "not ($(MARKED))"
 
 test-one: $(DEVELOPED) ## the fast tests of one file: make test-one TEST=tests/test_privacy.py
 	$(PYTEST) -m "not ($(MARKED))" $(TEST)
 
 test-marked: $(DEVELOPED) ## the statistical, slow and environment-dependent tests, but for those on Spark
-	$(PYTEST) -n $(WORKERS) -m "($(MARKED)) and not spark"
+	$(PYTEST) $(PARALLEL) -m "($(MARKED)) and not spark"
 
 test-spark: .venv-spark/.installed ## counting on Spark, on a small one of this machine; needs Java 17
-	env -u PYTHONPATH .venv-spark/bin/python -m pytest -q -n $(WORKERS) --dist loadfile tests/itemsets/spark tests/project/test_licences.py
+	$(subst $(BIN),.venv-spark/bin,$(PYTEST)) -n $(WORKERS) --dist loadfile tests/itemsets/spark tests/project/test_licences.py
 
 test-sanitized: $(DEVELOPED) ## the tests of the kernels under sanitizers, which test-marked runs too; needs GCC
 	$(PYTEST) tests/project/test_sanitized.py
 
 test-all: test test-marked ## all tests but those on Spark (make test-spark)
 
-check: $(DEVELOPED) ## style, types, layers, doctests, wheel contents
+check: style doctests ## style, types, layers, doctests
+
+style: $(DEVELOPED) ## style, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy dpmine cli/dpmine_cli tests datasets/*.py release/*.py hatch_build.py
 	$(BIN)/lint-imports
-	$(PYTEST) --doctest-modules dpmine tests/project/test_wheel.py
+
+doctests: $(DEVELOPED) ## the examples in docstrings
+	$(PYTEST) --doctest-modules dpmine
 
 # Silent where nothing changed. Every environment uses the library that stands beside the sources; this comes before all
 # of them, and needs Python alone.
@@ -183,11 +190,11 @@ fuzz: .venv-fuzz/.installed ## fuzz all that reads untrusted input (FUZZ_SECONDS
 	.venv-release/bin/python -m pip --disable-pip-version-check install --quiet --no-compile --require-hashes -r $<
 	@touch $@
 
-.venv-spark/.installed: requirements-spark.txt requirements-dev.lock pyproject.toml | kernels
-	$(PYTHON) -m venv .venv-spark
-	.venv-spark/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements-dev.lock
-	.venv-spark/bin/python -m pip --disable-pip-version-check install --quiet -r requirements-spark.txt
-	.venv-spark/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation -e .
+.venv-spark/.installed: requirements-spark.txt requirements-dev.lock pyproject.toml | kernels $(INSTALLED)
+	$(PYTHON) -m venv --without-pip .venv-spark
+	$(PIP) --python .venv-spark/bin/python install --quiet --no-compile --require-hashes -r requirements-dev.lock
+	$(PIP) --python .venv-spark/bin/python install --quiet --no-compile -r requirements-spark.txt
+	$(PIP) --python .venv-spark/bin/python install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
 .venv-peers-mining/.installed: benchmarks/peers/mining_requirements.txt

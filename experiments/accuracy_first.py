@@ -24,8 +24,8 @@ from dpmine.exact.bits import SystemBits
 from dpmine.io.atomic import new_figure, write_picture
 from dpmine.models.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
 from dpmine.models.accuracy_first.objectives import LogisticBounds, LogisticObjective, RidgeBounds, RidgeObjective
-from dpmine.models.accuracy_first.search import Method, SearchOutcome, falling_noise, search
 from dpmine.models.accuracy_first.settings import DEFAULT_SLACK, AccuracySettings, geometric_levels
+from dpmine.models.accuracy_first.threshold_search import Method, SearchOutcome, falling_noise, search
 from dpmine.models.linear.losses import Examples
 from experiments.accuracy_first_baselines import (
     Doubling,

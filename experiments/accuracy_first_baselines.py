@@ -20,14 +20,14 @@ from dpmine.exact.noise import LaplaceNoise, draw
 from dpmine.exact.reals import Constant, above, decimal_above, less_than, logarithm
 from dpmine.models.accuracy_first.noise_reduction import noise_reduction, require_increasing
 from dpmine.models.accuracy_first.objectives import LogisticBounds, RidgeBounds
-from dpmine.models.accuracy_first.search import (
+from dpmine.models.accuracy_first.settings import AccuracySettings, SearchTerms
+from dpmine.models.accuracy_first.threshold_search import (
     DIGITS,
     Method,
     SearchOutcome,
     ThresholdTest,
     falling_noise,
 )
-from dpmine.models.accuracy_first.settings import AccuracySettings, SearchTerms
 from dpmine.models.linear.sensitivities import up
 from dpmine.parameters import positive, probability
 

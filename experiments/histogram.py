@@ -27,9 +27,9 @@ from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import GUARD_BITS, above, exact_ball, logarithm
 from dpmine.io.atomic import new_figure, write_picture
 from dpmine.models.contribution import EVERY_ROW, Bounding
+from dpmine.models.histogram.bin_search import BinSearch
 from dpmine.models.histogram.density import AnyDensity, density_of
 from dpmine.models.histogram.estimator import PrivateHistogram
-from dpmine.models.histogram.search import BinSearch
 from dpmine.models.histogram.training import GRID, HistogramTraining, density_score
 from dpmine.models.validation.procedure import random_split, train_size_of, train_validated
 from dpmine.models.validation.terms import Sensitivities, Stability

@@ -18,8 +18,7 @@ import numpy as np
 from dpmine import HypothesisSelector, Levels, law, select
 from dpmine.errors import BadData
 from dpmine.exact.bits import SystemBits
-from dpmine.models.pac.classes.conjunctions import Conjunctions
-from dpmine.models.pac.classes.thresholds import PublicGrid, Thresholds
+from dpmine.models.pac.conjunctions import Conjunctions
 from dpmine.models.pac.hypothesis import Records
 from dpmine.models.pac.theory.families import ThresholdFamily
 from dpmine.models.pac.theory.learners import Learner, learn, plan_cover
@@ -31,6 +30,7 @@ from dpmine.models.pac.theory.sample_complexity import (
     records_for_labels,
 )
 from dpmine.models.pac.theory.separator_family import SeparatorFamily
+from dpmine.models.pac.thresholds import PublicGrid, Thresholds
 from dpmine.selection.recommend import least
 from experiments import hypothesis_figures as figures
 from experiments.hypothesis_data import (

@@ -19,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 
 from dpmine import PrivateLogisticRegression, PrivateSearchCV
 from dpmine.exact.bits import SystemBits
-from dpmine.models.search.composition import RunBudget
+from dpmine.models.search.runs import RunBudget
 from dpmine.models.search.scoring import scorer_of
 from experiments.regulariser import Set, adult, breast_cancer, digits, magic
 

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from utility.baselines import laplace_keys, truncated_scores
 
 from dpmine.exact.bits import SystemBits
-from dpmine.itemsets.request.query import Request
+from dpmine.itemsets.ways.by_mechanism import ByMechanism
 from dpmine.itemsets.ways.discovery import Discover
-from dpmine.itemsets.ways.items_first import ItemsFirst
-from dpmine.itemsets.ways.universe import Itemset
+from dpmine.itemsets.ways.items_first import ByItems, ItemsFirst
+from dpmine.itemsets.ways.registry import build_way
+from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
+from dpmine.itemsets.ways.way import ListTerms, Way
 from dpmine.privacy import Neighbors
 from dpmine.selection.top_k import OneShot, TopK, build_top_k
 
@@ -76,7 +78,7 @@ def library(
             candidates=universe.size,
             kbar=kbar and kbar(setting.k),
         )
-        return _by(built.top_k, case, known=known)
+        return _by(built.top_k, universe, built.top_k.mechanism.epsilon)
 
     return make
 
@@ -85,65 +87,55 @@ def items_first(*, delta: Fraction = DELTA, known: bool = True, half: bool = Fal
     """As the library does it by itself, or (`half`) with max(20, k/2) items."""
 
     def make(case: Case, setting: Setting) -> tuple[Choice, float]:
-        way = ItemsFirst.of(
-            setting.k,
-            setting.epsilon,
-            delta,
-            setting.neighbors,
-            sizes=(case.size, case.size),
-            catalogue_size=case.baskets.catalogue_size if known else None,
-            kept=max(LEAST_ITEMS, setting.k // 2) if half else None,
-        )
-        return _by(way, case, known=known)
+        size = case.baskets.catalogue_size if known else None
+        kept = max(LEAST_ITEMS, setting.k // 2) if half else None
+        return _chosen_by(ItemsFirst.of(replace(terms(case, setting, delta), catalogue_size=size, kbar=kept)), case)
 
     return make
 
 
-def default_way(case: Case, setting: Setting, mechanism: str = "auto") -> TopK:
+def terms(case: Case, setting: Setting, delta: Fraction = DELTA) -> ListTerms:
+    """Without a catalogue."""
+    return ListTerms(setting.k, setting.epsilon, delta, setting.neighbors, (case.size, case.size))
+
+
+def default_way(case: Case, setting: Setting, mechanism: str = "auto") -> Way:
     """What `dpmine.top_itemsets` runs without a catalogue."""
-    return Request.of(
-        k=setting.k,
-        size=case.size,
-        epsilon=setting.epsilon,
-        delta=DELTA,
-        mechanism=mechanism,
-        neighbors=setting.neighbors,
-        catalogue=None,
-        kbar=None,
-        max_items_per_unit=None,
-        release_support=None,
-        rules=False,
-        units=None,
-        not_private=False,
-    ).top_k
+    return build_way(replace(terms(case, setting), mechanism=mechanism)).way
 
 
 def requested(mechanism: str) -> Maker:
-    return lambda case, setting: _by(default_way(case, setting, mechanism), case, known=False)
+    return lambda case, setting: _chosen_by(default_way(case, setting, mechanism), case)
 
 
 def looking(share: Fraction | None, items_per_unit: int) -> Maker:
     """Discovery with D of the caller's; in one look that gets this share of ρ, or in those of the library."""
 
     def make(case: Case, setting: Setting) -> tuple[Choice, float]:
-        sizes = (case.size, case.size)
-        way = Discover.of(
-            setting.k, setting.epsilon, DELTA, setting.neighbors, sizes=sizes, items_per_unit=items_per_unit
-        )
+        way = Discover.of(replace(terms(case, setting), max_items_per_unit=items_per_unit))
         if share is None:
-            return _by(way, case, known=False)
+            return _chosen_by(way, case)
         rho = way.zcdp.rho
         each = Fraction(int(10**6 * sqrt(8 * (1 - share) * rho / setting.k)), 10**6)
         shot = OneShot(setting.k, setting.k * each, NONE, setting.neighbors, each)
         discovery = replace(way.discovery, rho=share * rho, looks=(1,))
-        return _by(replace(way, discovery=discovery, shots=(shot,)), case, known=False)
+        return _chosen_by(replace(way, discovery=discovery, shots=(shot,)), case)
 
     return make
 
 
-def _by(way: TopK, case: Case, *, known: bool) -> tuple[Choice, float]:
-    universe = case.known if known else case.unknown
-    return lambda: way.choose(universe, bits=BITS), float(way.mechanism.epsilon)
+def _by(choice: TopK, universe: ItemsetUniverse, round_epsilon: Fraction) -> tuple[Choice, float]:
+    return lambda: choice.choose(universe, bits=BITS), float(round_epsilon)
+
+
+def _chosen_by(way: Way, case: Case) -> tuple[Choice, float]:
+    """Items of a discovery are looked for in the unknown catalogue, and so is all that has no public one."""
+    if isinstance(way, ByMechanism):
+        return _by(way.top_k, case.unknown, way.top_k.mechanism.epsilon)
+    last = way.itemsets.round_epsilon if isinstance(way, ByItems) else NONE
+    is_public = isinstance(way, ItemsFirst) and isinstance(way.items, OneShot)
+    universe = case.known if is_public else case.unknown
+    return lambda: way.choose(universe, bits=BITS).itemsets, float(last)
 
 
 def truncated(case: Case, setting: Setting) -> tuple[Choice, float]:

@@ -13,6 +13,7 @@ from utility.data import SOURCES, Case, read, with_unsold
 from utility.methods import BITS, DELTA, Measured, Setting, default_way, items_first, library
 
 from dpmine.itemsets.ways.discovery import Discover
+from dpmine.itemsets.ways.way import ListTerms
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def times(name: str, runs: int) -> list[Measured]:
         return found
     title = SOURCES[name].title
     pairs = Case(f"{title}, 100 pairs among {DISCOVERED:,} discovered items", with_unsold(baskets, DISCOVERED), 2)
-    shot = Discover.of(100, Fraction(1), DELTA, Neighbors.REPLACE_ONE, sizes=(2, 2)).itemsets
+    shot = Discover.of(ListTerms(100, Fraction(1), DELTA, Neighbors.REPLACE_ONE)).itemsets
     found.append(timed(pairs.title, "after mining", lambda: shot.choose(pairs.known, bits=BITS), runs))
     whole = Case(f"{title}, 100 pairs, the catalogue unknown", baskets, 2)
     way = default_way(whole, Setting(100, Fraction(1)))
@@ -54,7 +55,7 @@ def times(name: str, runs: int) -> list[Measured]:
 
 def discovery(runs: int, *, all_looks: bool) -> Measured:
     """The items of made-up sums of weights, most items rare: after counting."""
-    search = Discover.of(100, Fraction(1), DELTA, Neighbors.REPLACE_ONE, sizes=(2, 2)).discovery
+    search = Discover.of(ListTerms(100, Fraction(1), DELTA, Neighbors.REPLACE_ONE)).discovery
     search = replace(search, enough=CATALOGUE + 1) if all_looks else search
     sums = zipf_sums(search)
     looks = search.release(sums, bits=BITS).looks

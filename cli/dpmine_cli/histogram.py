@@ -21,7 +21,7 @@ def histogram(line: CommandLine) -> None:
     from dpmine.io.atomic import new_figure, picture_target, write_picture
     from dpmine.ledger.charging import ROW, Account
     from dpmine.models.contribution import PrivacyUnit
-    from dpmine.models.histogram.search import BinSearch, density_of_column
+    from dpmine.models.histogram.bin_search import BinSearch, density_of_column
     from dpmine.models.tables import unit_name
     from dpmine.parameters import whole_numbers
 

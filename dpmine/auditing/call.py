@@ -109,5 +109,5 @@ def audit(
     if hasattr(mechanism, "law"):
         return compare_laws(mechanism, stated, family, budget)
     if not callable(mechanism) and not hasattr(mechanism, "sample"):
-        raise BadParameter("A mechanism is a function of a data set, or has a method, law or sample.")
+        raise BadParameter("A mechanism is a function of a data set, or has a method `law` or `sample`.")
     return compare_runs(mechanism, stated, family, budget)

@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.exact.bits import SystemBits
 from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.release.results import TopItemsets, type_name
 from dpmine.itemsets.release.supports import Consistency, release, with_subsets
-from dpmine.itemsets.request.advice import advice, doubt, long_search, small_supports
-from dpmine.itemsets.request.query import Request
+from dpmine.itemsets.request.advice import advice, counts_of_unions, doubt, long_search, small_supports
+from dpmine.itemsets.request.query import Query, Request
 from dpmine.itemsets.transactions.interface import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.universe import ItemsetUniverse
+from dpmine.itemsets.ways.way import Chosen
 from dpmine.ledger.charging import Account
 from dpmine.options.names import AUTO
-from dpmine.parameters import truth
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
-    from dpmine.itemsets.release.supports import SupportRelease
+    from dpmine.itemsets.release.supports import Item, Itemset, SupportRelease
     from dpmine.itemsets.request.catalogue import Sizes
     from dpmine.itemsets.transactions.interface import LoadedTransactions, SupportSource, Transactions
-    from dpmine.itemsets.ways.universe import Itemset
     from dpmine.ledger.ledger import Ledger
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
 
 
 def top_itemset(
-    data: Any,
+    data: object,
     *,
     size: Sizes = 2,
     epsilon: Number = 1,
@@ -45,9 +44,10 @@ def top_itemset(
     item: str | None = None,
     items: str | None = None,
     one_hot: bool = False,
-    catalogue: Any = None,
+    catalogue: object = None,
     release_support: Number | str | None = None,
     rules: bool = False,
+    lift_of: str | None = None,
     min_support: Number | None = None,
     units: int | None = None,
     kbar: int | None = None,
@@ -98,6 +98,9 @@ def top_itemset(
         rules: whether the supports of all subsets of what is chosen are released, too: `TopItemsets.rules` then makes
             association rules of them, without a further charge. They have lift where a unit has one basket: without
             `basket`, all that a unit has is one.
+        lift_of: "units" gives rules lift, leverage and conviction where a unit has several baskets, too: over all items
+            that a unit has in any of them. It needs `rules` and `units`. The counts of units that this takes are
+            released in the same budget, so all supports are noisier. Where a unit has one basket, it changes nothing.
         min_support: the least noisy support that is listed: a count of units, or a share of `units` (0.02, "2%"). 0
             lists all that was chosen. None: of released supports those whose interval does not reach 0.
         units: a public number of units, only to turn supports into shares, and a share in `min_support` into a count.
@@ -133,11 +136,39 @@ def top_itemset(
         top_itemsets: the best k itemsets.
         itemset_supports: exact supports, not private.
     """
-    return top_itemsets(k=1, **locals())  # nothing but the arguments is local yet
+    return top_itemsets(
+        data,
+        1,
+        size=size,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=mechanism,
+        neighbors=neighbors,
+        unit=unit,
+        basket=basket,
+        item=item,
+        items=items,
+        one_hot=one_hot,
+        catalogue=catalogue,
+        release_support=release_support,
+        rules=rules,
+        lift_of=lift_of,
+        min_support=min_support,
+        units=units,
+        kbar=kbar,
+        max_items_per_unit=max_items_per_unit,
+        not_private=not_private,
+        ledger=ledger,
+        dataset=dataset,
+        memory=memory,
+        engine=engine,
+        progress=progress,
+        notice=notice,
+    )
 
 
 def top_itemsets(
-    data: Any,
+    data: object,
     k: int = 10,
     *,
     size: Sizes = 2,
@@ -150,9 +181,10 @@ def top_itemsets(
     item: str | None = None,
     items: str | None = None,
     one_hot: bool = False,
-    catalogue: Any = None,
+    catalogue: object = None,
     release_support: Number | str | None = None,
     rules: bool = False,
+    lift_of: str | None = None,
     min_support: Number | None = None,
     units: int | None = None,
     kbar: int | None = None,
@@ -188,7 +220,7 @@ def top_itemsets(
     Source: Durfee & Rogers 2019 (one shot). Proof: docs/proofs/selection/composition.md.
     """
     columns, limit = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot), parse_memory(memory)
-    request = Request.of(
+    query = Query(
         k=k,
         size=size,
         epsilon=epsilon,
@@ -196,35 +228,44 @@ def top_itemsets(
         mechanism=mechanism,
         neighbors=neighbors,
         catalogue=catalogue,
+        release_support=release_support,
+        rules=rules,
+        lift_of=lift_of,
+        min_support=min_support,
+        units=units,
         kbar=kbar,
         max_items_per_unit=max_items_per_unit,
-        release_support=release_support,
-        rules=truth("rules", rules),
-        units=units,
         not_private=not_private,
-        min_support=min_support,
     )
-    account = Account.of(ledger, dataset)
+    request, account = Request.of(query), Account.of(ledger, dataset)
     planned = _planned(request, account, notice)
-    return _run(request, account, data, columns, memory=limit, engine=engine, progress=progress, planned=planned)
+    charged = account.ledger is not None
+    return _run(
+        request, data, columns, memory=limit, engine=engine, planned=planned, progress=progress, charged=charged
+    )
 
 
 def _run(
     request: Request,
-    account: Account,
-    data: Any,
+    data: object,
     columns: Columns,
     *,
+    memory: int,
+    engine: str,
+    planned: Callable[[LayoutPlan], None],
     progress: Callable[[float], None] | None,
-    **reading: Any,
+    charged: bool,
 ) -> TopItemsets:
-    """Read the transactions, and choose; `reading` as in `read_transactions`."""
+    """Read the transactions, and choose."""
     from dpmine.itemsets.counting.rows import showing
     from dpmine.itemsets.read import read_transactions
 
-    read = read_transactions(data, columns, catalogue=request.catalogue.items, progress=progress, **reading)
+    known = request.catalogue.items
+    read = read_transactions(
+        data, columns, catalogue=known, progress=progress, memory=memory, planned=planned, engine=engine
+    )
     with closing(read), showing(progress):
-        return _answer(request, read, charged=account.ledger is not None)
+        return _answer(request, read, charged=charged)
 
 
 def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[LayoutPlan], None]:
@@ -234,32 +275,39 @@ def _planned(request: Request, account: Account, notice: Callable[[str], None] |
     def planned(plan: LayoutPlan) -> None:
         def charge() -> None:
             if account.ledger is not None:
-                account.charge(request.guarantee.for_unit(plan.unit_name), job=f"top-itemset {request.top_k.name}")
+                account.charge(request.guarantee.for_unit(plan.unit_name), job=f"top-itemset {request.way.name}")
 
-        if notice is not None and (effort := long_search(request)):
-            notice(effort)
+        several = bool(plan.basket_columns)
+        if notice is not None:
+            for text in filter(None, [long_search(request), counts_of_unions(request, several_baskets=several)]):
+                notice(text)
         announced(plan, notice, charge, doubt=doubt(request), reason=request.reason)
 
     return planned
 
 
 def _answer(request: Request, read: LoadedTransactions, *, charged: bool) -> TopItemsets:
-    cut = request.max_items_per_unit
-    baskets = read.transactions if cut is None else read.transactions.truncated(cut)
+    """What the way chooses of the transactions, and noisy supports where they are wanted."""
+    from dpmine.io.python_values import items_at
+
+    cut, baskets, guarantee = request.cut, read.transactions, request.guarantee
+    if cut is not None:
+        baskets = baskets.truncated(cut)
+        guarantee = guarantee.noting(f"every unit was cut to {cut} items before counting")
     miner = baskets.miner()
     chosen = _chosen(request, miner, baskets)
-    guarantee = request.guarantee.for_unit(baskets.unit)
-    if cut is not None:
-        guarantee = guarantee.noting(f"every unit was cut to {cut} items before counting")
-    named = {frozenset(_items(baskets, codes)): codes for codes in chosen}
-    supports = _released(request, named, baskets, miner)
-    return _listed(request, guarantee, tuple(named), supports, read, charged=charged)
+    codes = sorted({code for itemset in chosen.itemsets for code in itemset})
+    names = dict(zip(codes, items_at(baskets.labels, codes), strict=True))
+    itemsets = tuple(frozenset(names[code] for code in itemset) for itemset in chosen.itemsets)
+    unions = request.unions and read.several_baskets
+    supports = chosen.supports or _released(request, itemsets, names, baskets, miner, unions=unions)
+    return _listed(request, guarantee.for_unit(baskets.unit), itemsets, supports, read, charged=charged)
 
 
 def _listed(
     request: Request,
     guarantee: Guarantee,
-    itemsets: tuple[frozenset[Any], ...],
+    itemsets: tuple[Itemset, ...],
     supports: SupportRelease | None,
     read: LoadedTransactions,
     *,
@@ -270,14 +318,14 @@ def _listed(
     said = ""
     if itemsets and not listed:
         said = small_supports(len(itemsets), charged=charged)
-    elif len(itemsets) < request.top_k.count:
+    elif len(itemsets) < request.way.count:
         said = advice(request, charged=charged)
-    has_parts = request.top_k.count > 1 or request.split.supports is not None
+    has_parts = request.way.count > 1 or request.split.supports is not None
     return TopItemsets(
         listed,
-        request.sizes,
-        request.requested,
-        request.top_k.name,
+        request.terms.sizes,
+        request.terms.mechanism,
+        request.way.name,
         guarantee,
         said,
         supports and supports.of_parts(listed),
@@ -289,32 +337,46 @@ def _listed(
     )
 
 
-def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tuple[Itemset, ...]:
+def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> Chosen:
     """The chosen itemsets as codes, best first."""
-    possible = range(request.sizes[0], min(request.sizes[1], baskets.catalogue_size) + 1)
+    smallest, largest = request.terms.sizes
+    possible = range(smallest, min(largest, baskets.catalogue_size) + 1)
     if not possible:
-        return ()
-    universe = ItemsetUniverse(miner, possible, catalogue_is_public=request.catalogue.is_given, transactions=baskets)
-    return request.top_k.choose(universe, bits=SystemBits())
-
-
-def _items(baskets: Transactions, codes: Sequence[int]) -> list[Any]:
-    """The items of these codes, as they are released."""
-    from dpmine.io.python_values import items_at
-
-    return items_at(baskets.labels, codes)
+        return Chosen(())
+    universe = ItemsetUniverse(miner, possible, catalogue_is_public=request.terms.has_catalogue, transactions=baskets)
+    return request.way.choose(universe, bits=SystemBits())
 
 
 def _released(
-    request: Request, chosen: dict[frozenset[Any], Itemset], baskets: Transactions, miner: SupportSource
+    request: Request,
+    chosen: tuple[Itemset, ...],
+    names: Mapping[int, Item],
+    baskets: Transactions,
+    miner: SupportSource,
+    *,
+    unions: bool,
 ) -> SupportRelease | None:
     """Noisy supports of the chosen itemsets (for rules: of all their subsets, too), where any are wanted."""
-    noise = request.split.supports
+    noise, rules = request.split.supports, request.query.rules
     if noise is None:
         return None
-    all_codes = sorted({code for itemset in chosen.values() for code in itemset})
-    codes = dict(zip(_items(baskets, all_codes), all_codes, strict=True))
-    itemsets = with_subsets(tuple(chosen)) if request.subsets else tuple(chosen)
-    supports = [miner.support(sorted(codes[label] for label in itemset)) for itemset in itemsets]
-    consistency = Consistency.MONOTONE if request.subsets else Consistency.AS_DRAWN
-    return release(itemsets, supports, noise=noise, consistency=consistency, bits=SystemBits())
+    codes = {item: code for code, item in names.items()}
+    itemsets = with_subsets(chosen) if rules else chosen
+    coded = [sorted(codes[item] for item in itemset) for itemset in itemsets]
+    return release(
+        itemsets,
+        list(map(miner.support, coded)),
+        unions=_of_unions(baskets, coded, list(names)) if unions else None,
+        noise=noise,
+        consistency=Consistency.MONOTONE if rules else Consistency.AS_DRAWN,
+        bits=SystemBits(),
+    )
+
+
+def _of_unions(baskets: Transactions, itemsets: Sequence[Sequence[int]], items: Sequence[int]) -> list[int]:
+    """How many units have all items of each itemset of two and more, in whatever baskets; of no others than `items`."""
+    if not items:
+        return []
+    miner = baskets.projected(items).unions().miner()
+    place = {code: number for number, code in enumerate(items)}
+    return [miner.support([place[code] for code in itemset]) for itemset in itemsets if len(itemset) > 1]

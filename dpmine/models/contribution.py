@@ -1,8 +1,8 @@
 """Contribution bounding: the privacy unit of an estimator, and how many rows of one unit it uses.
 
 Estimators are proved private for one record under replace_one. Here records become privacy units. Every unit keeps at
-most M of its rows. A guarantee for one record at ε/M is then one at ε for the M places of a unit. Estimators call this
-between their parameters and their data; `dpmine.models.base` and `dpmine.models.supervised` are its callers.
+most M of its rows. A guarantee for one record at ε/M is then one at ε for the M places of a unit.
+`dpmine.models.private_estimator` calls this between the parameters of a fit and its data.
 Proof: docs/proofs/models/contribution_bounding.md.
 """
 

@@ -11,7 +11,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.models.base import PrivateEstimator
 from dpmine.models.entries import (
     as_numbers,
     entry_by_entry,
@@ -21,6 +20,7 @@ from dpmine.models.entries import (
     require_numbers,
     shape_of,
 )
+from dpmine.models.private_estimator import PrivateEstimator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,6 +33,10 @@ _MOST_CLASSES = 1000
 _PLAIN = (bool, int, float, np.number, np.bool_)
 """Types of labels for which numpy has one, too; as texts, the longest one would make all others as long."""
 _NUMERIC = "biuf"
+_NO_LABELS = "cmSV"
+"""Kinds of numpy: complex numbers, time spans, bytes and records."""
+_NO_LABEL_TYPES = ("binary", "large_binary", "fixed_size_binary", "duration", "list", "large_list", "struct")
+"""Types of polars and Arrow, in lower case."""
 _TEXTS = {"str", "string", "large_string", "string_view"}
 """Types of texts in pandas, polars and Arrow."""
 _ONLY_TWO = "Only binary classification is supported without names of the classes, and y has more than two classes"
@@ -59,6 +63,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
     def _require_data(self, X: Any, y: Any) -> None:
         require_table(X, self.least_rows)
         require_column(self, y, shape_of(X)[0])
+        require_types_of_labels(y)
         if self.classes is not None:
             require_types_of_classes(y, known_classes(self.classes, several=self._several))
 
@@ -242,6 +247,13 @@ def _are(labels: NDArray[Any], classes: NDArray[Any], code: int) -> NDArray[np.b
         return np.array([is_same(label, classes[code]) for label in labels], dtype=np.bool_)
 
 
+def require_types_of_labels(y: Any) -> None:
+    """Raises BadData where y declares a type whose values are no classes. Lists and columns of objects declare none."""
+    declared = getattr(y, "dtype", getattr(y, "type", None))
+    if getattr(declared, "kind", "O") in _NO_LABELS or str(declared).lower().startswith(_NO_LABEL_TYPES):
+        raise BadData("Unknown label type: y holds no numbers, texts or dates. Convert it, such as by y.astype(str).")
+
+
 def require_types_of_classes(y: Any, classes: NDArray[Any]) -> None:
     """Raises BadData where y declares a type that no class has. Lists and columns of objects declare none."""
     declared = getattr(y, "dtype", None)
@@ -253,7 +265,8 @@ def require_types_of_classes(y: Any, classes: NDArray[Any]) -> None:
 
 def _has_type(y: Any) -> bool:
     """Whether a type was found for all entries of y before, or y has other than one dimension."""
-    if isinstance(getattr(y, "dtype", None), np.dtype):
+    declared = getattr(y, "dtype", None)
+    if isinstance(declared, np.dtype) and (declared.kind != "O" or y.ndim > 1):
         return not isinstance(y, np.ma.MaskedArray)
     return len(getattr(y, "shape", ())) > 1 or not hasattr(y, "__len__") or isinstance(y, str)
 

@@ -193,6 +193,12 @@ TOP_ITEMSET = {
         "Release noisy supports, too: ε that adds to the budget, or auto to split --epsilon.", "E|auto"
     ),
     "rules": Option("Association rules of the released supports; needs --release-support.", default=False, kind=bool),
+    "lift_of": Option(
+        "Lift of rules where a unit has several baskets: of all items that it has in any. More counts share the noise. "
+        "Needs --units.",
+        choices=("units",),
+        only_with=("rules", True, "only rules have a lift."),
+    ),
     "min_support": Option(
         "Least noisy support that is listed: a count of units, or a share of --units (0.02, 2%); 0: all that was "
         "chosen. Default: what is clearly above 0.",
@@ -202,8 +208,8 @@ TOP_ITEMSET = {
         "Of the rules that are shown; 0 by default.", "F", only_with=("rules", True, "only rules have a confidence.")
     ),
     "units": Option(
-        "A public number of units: turns supports into shares, gives rules lift (without --basket), and warns where a "
-        "list will mostly be noise (default: 5,000 assumed).",
+        "A public number of units: turns supports into shares, gives rules lift (without --basket, or with --lift-of), "
+        "and warns where a list will mostly be noise (default: 5,000 assumed).",
         "N",
         kind=int,
     ),

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.request.catalogue import PublicCatalogue, Sizes, parse_sizes
-from dpmine.itemsets.request.query import build_way
-from dpmine.itemsets.ways.discovery import DISCOVER, Discover
-from dpmine.itemsets.ways.expected import right_from
-from dpmine.itemsets.ways.items_first import ITEMS_FIRST
-from dpmine.itemsets.ways.weighted_pairs import PAIRS_IN_FULL, WeightedPairs
-from dpmine.options.names import AUTO
-from dpmine.parameters import exact_number, public_count, whole
+from dpmine.itemsets.request.catalogue import Sizes, parse_sizes, require_possible
+from dpmine.itemsets.ways.registry import build_way, rivals
+from dpmine.itemsets.ways.way import ListTerms
+from dpmine.itemsets.ways.weighted_pairs import PAIRS_IN_FULL
+from dpmine.parameters import positive, probability, public_count, whole
 from dpmine.planning.results import Planned, plain
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanisms.limited_domain import LimitedDomain
-from dpmine.selection.mechanisms.report_noisy_max import Exponential
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from dpmine.parameters import Number
-    from dpmine.selection.top_k import Built, TopK
-
-_UNKNOWN = (DISCOVER, LimitedDomain.name)
-_KNOWN = (Exponential.name, ITEMS_FIRST, LimitedDomain.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,36 +136,30 @@ def plan_list(
         dpmine.plan: for the best itemset alone.
     """
     count, sizes = whole("`k`", k, least=2), parse_sizes(size)
-    if catalogue_size is None:
-        known = PublicCatalogue.of(None, sizes)
-    else:
-        known = PublicCatalogue.of_length(public_count("catalogue_size", catalogue_size), sizes)
-    candidates = known.candidates(sizes)
-    if candidates is not None and count > candidates:
-        raise BadParameter(f"`k` must not exceed the {candidates} itemsets of the catalogue: give at most that.")
-    relation = Neighbors.parse(neighbors)
-
-    def built(name: str) -> Built:
-        given = {"count": count, "epsilon": epsilon, "delta": delta, "neighbors": relation}
-        return build_way(name, sizes, known, candidates, kbar=None, max_items_per_unit=None, **given)
-
-    def row(way: TopK) -> ListRow:
-        needs = ceil(way.lead(candidates or 1)), right_from(way, candidates or 0)
-        weighted = isinstance(way, Discover) and isinstance(way.usual, WeightedPairs)
-        return ListRow(way.name, *needs, way.rounds(), weighted)
-
-    rows = []
-    for name in _UNKNOWN if candidates is None else _KNOWN:
-        with suppress(BadParameter) if name == ITEMS_FIRST else nullcontext():  # its items may have too few itemsets
-            rows.append(row(built(name).top_k))
+    terms = ListTerms(
+        count,
+        positive("epsilon", epsilon),
+        probability("delta", delta),
+        Neighbors.parse(neighbors),
+        sizes,
+        None if catalogue_size is None else public_count("catalogue_size", catalogue_size),
+    )
+    if terms.catalogue_size is not None:
+        require_possible(sizes, terms.catalogue_size)
+    if terms.candidates is not None and count > terms.candidates:
+        most = terms.candidates
+        raise BadParameter(f"`k` must not exceed the {most} itemsets of the catalogue: give at most that.")
+    rows = [
+        ListRow(way.name, ceil(way.lead()), way.right_from(), way.rounds(), way.weighs_pairs) for way in rivals(terms)
+    ]
     return ListPlan(
         count,
         sizes,
-        catalogue_size,
+        terms.catalogue_size,
         None if units is None else whole("units", units),
-        exact_number("epsilon", epsilon),
-        exact_number("delta", delta),
-        relation,
-        tuple(sorted(rows, key=lambda each: each.right_from)),
-        built(AUTO).top_k.name,
+        terms.epsilon,
+        terms.delta,
+        terms.neighbors,
+        tuple(sorted(rows, key=lambda row: row.right_from)),
+        build_way(terms).way.name,
     )

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
+from dpmine.itemsets.release.supports import most_counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,12 +72,13 @@ def supports(document: Mapping[str, Any]) -> dict[tuple[Any, ...], int]:
 def _width(document: Mapping[str, Any]) -> int | None:
     """How far all noises of a result go at most, with probability 39/40; None for a result without supports."""
     noise = _noise((document.get("budget") or {}).get("supports"))
-    count = len(supports(document))
+    count = len(supports(document)) + len(document.get("unions", []))
     if noise is None or not count:
         return None
     # Those left out had noise, too. Of subsets these are at least as many as were released: the width only grows.
-    each = 2 ** int(document["sizes"][1]) - 1 if "subsets" in document else 1
-    return noise.simultaneous_half_width(count + each * int(document.get("left_out", 0)), EACH)
+    left_out, size = int(document.get("left_out", 0)), int(document["sizes"][1])
+    more = most_counts(left_out, size, subsets="subsets" in document, unions="unions" in document)
+    return noise.simultaneous_half_width(count + more, EACH)
 
 
 def _noise(written: Mapping[str, Any] | None) -> SupportNoise | None:

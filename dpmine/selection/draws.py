@@ -13,7 +13,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
-from itertools import islice
+from itertools import accumulate, islice
 from sys import maxsize
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _FEW_CANDIDATES = 16  # a universe this small is not worth a tail
 _LN_2 = Fraction(7, 10)  # rounded up
+_FEWEST_DRAWS, _MOST_DRAWS = 8, 8192  # of candidates of the tail, expected at a floor
+_COUNTED_PER_DRAW = 2048  # candidates of the head that are counted in about the time of one draw
 
 
 def noisy_order(
@@ -338,18 +340,35 @@ def _shifted(score: Score, noise: Real) -> Real:
 
 
 def _worthwhile_floor(universe: Universe[C], noise: Noise, count: int) -> Score:
-    """A floor below which few candidates will have to be drawn one by one.
+    """A floor that balances the candidates above it, which are counted, with those below it that will be drawn.
 
-    With M candidates at or above c(k), k = `count`, the k-th best noisy score is about c(k) + b ln(M/k), so a floor
-    b (ln(kK/M) − 2) below c(k) leaves about e² draws. So does a floor 2b above the lowest score, because the tail's own
-    noises compete: the higher of the two is taken. Neither is rounded up, as scores need not be whole numbers.
-    Source: docs/proofs/selection/noisy_max.md.
+    The universe is looked into step by step, until the floor that its known levels ask for is reached. A floor 2b above
+    the lowest score suffices in any case, because the tail's own noises compete. No floor is rounded up, as scores need
+    not be whole numbers. Source: docs/proofs/selection/noisy_max.md.
     """
     size = universe.size or 0
     if size <= _FEW_CANDIDATES:
         return universe.least
     ranking = Ranking(universe)
-    last = ranking.score(min(count, ranking.length))
-    best = sum(level.count for level in universe.head(last)) // count or 1
-    reach = noise.scale * (_LN_2 * (size.bit_length() - best.bit_length() + 1) - 2)
-    return max(last - max(Fraction(0), reach), universe.least + 2 * noise.scale)
+    known = last = ranking.score(min(count, ranking.length))
+    lowest = universe.least + 2 * noise.scale
+    while (floor := max(lowest, min(last, _floor_by(universe, known, last, noise.scale, count)))) < known:
+        known = max(universe.lower(known), floor)
+    return floor
+
+
+def _floor_by(universe: Universe[C], known: Score, last: Score, scale: Fraction, count: int) -> Score:
+    """The floor that is expected to leave D draws, by the levels down to `known` ≤ c(k) = `last`, k = `count`.
+
+    With M of K candidates at or above c ≤ c(k), the k-th best noisy score is about c + b ln(M/k) or more. So a floor
+    b (ln(kK/M) − ln D) below c leaves about D draws. All K candidates have at least the lowest score.
+    """
+    size, levels = universe.size or 0, universe.head(known)
+    ends = list(accumulate(level.count for level in levels))
+    counted = ends[-1] if ends else 0
+    draws = min(max(_FEWEST_DRAWS, counted // _COUNTED_PER_DRAW), _MOST_DRAWS)
+    steps = [(level.score, end) for level, end in zip(levels, ends, strict=True) if level.score <= last]
+    most_bits = (count * size).bit_length() + 2 - draws.bit_length()
+    return max(
+        score - scale * _LN_2 * (most_bits - end.bit_length()) for score, end in [*steps, (universe.least, size)]
+    )

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, log
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from dpmine.errors import BadParameter
 from dpmine.options.names import AUTO, plain_name
@@ -17,14 +17,15 @@ from dpmine.parameters import Number, below_one, whole
 from dpmine.privacy import Guarantee, Neighbors, Zcdp, short
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
 from dpmine.selection.draws import noisy_order
+from dpmine.selection.expected import share_of_best, support_needed
+from dpmine.selection.mechanisms.base import ListWay
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR, LimitedDomain
+from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, NoisyMaxMechanism
 from dpmine.selection.recommend import build_mechanism, recommend
 from dpmine.selection.universes.base import Remaining
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from dpmine.exact.bits import BitSource
     from dpmine.selection.mechanisms.base import Mechanism
     from dpmine.selection.universes.base import C, Universe
@@ -82,6 +83,16 @@ class TopK(ABC):
         mechanism's and b ln k, as in each of k rounds the others' weights sum to e^{−lead/b} times as much.
         """
         return self.mechanism.lead(candidates) + float(self.mechanism.scale) * log(self.count)
+
+    def right_from(self, candidates: int) -> int:
+        """The least support of the best candidate at which half of the list is expected to be right; 0 if unknown.
+
+        `candidates` is the number of public ones, 0 where there is no public list. Supports are assumed to fall off by
+        a power law.
+        """
+        if self.lists_what_stands_out or not candidates:
+            return 0
+        return support_needed(self.count, float(self.mechanism.scale), max(candidates, self.count))
 
     def lead_over(self) -> str:
         """Whom the best candidates have to lead: what `lead` is measured against."""
@@ -227,6 +238,12 @@ class LimitedDomainTopK(TopK):
         """kε_0²/8, and δ_1 once."""
         return Zcdp(self.count * self.mechanism.zcdp.rho, self.slack)
 
+    def right_from(self, candidates: int) -> int:  # noqa: ARG002 - only those that are kept are rivals
+        """Where the middle of the list exceeds the best one that is not kept by what "nothing" has beside it."""
+        mechanism = self.mechanism
+        slack = float(mechanism.scale) * (float(mechanism.epsilon) + log(mechanism.kbar / mechanism.delta))
+        return ceil(slack / (share_of_best(self.count / 2) - share_of_best(mechanism.kbar + 1)))
+
     def choose(self, universe: Universe[C], *, bits: BitSource) -> tuple[C, ...]:
         """At most `count` candidates."""
         draws = self.mechanism.draws(universe, self.count, bits=bits)
@@ -242,7 +259,7 @@ class LimitedDomainTopK(TopK):
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A way to choose k candidates, and why "auto" took it ("" where it was named)."""
+    """How k candidates are chosen, and why "auto" took it ("" where it was named)."""
 
     top_k: TopK
     reason: str
@@ -257,34 +274,63 @@ def build_top_k(
     neighbors: str | Neighbors,
     candidates: int | None,
     not_private: bool = False,
-    **options: Any,
+    kbar: int | None = None,
+    max_items_per_unit: int | None = None,
 ) -> Built:
-    """The way to choose `count` candidates by the mechanism of that name, within (ε, δ) in all.
+    """The choice of `count` candidates by the mechanism of that name, within (ε, δ) in all.
 
-    The exponential and the limited-domain mechanism choose in one shot, all others are peeled. With more than one
-    candidate a pure mechanism may use δ too; 0 forbids it. `candidates` is the number of public candidates, None where
-    there is no public list.
+    The mechanism's `list_way` says how. With more than one candidate a pure mechanism may use δ too; 0 forbids it.
+    `candidates` is the number of public candidates, None where there is no public list.
     Raises BadParameter for unusable parameters, NotPrivate for "exact" without `not_private`.
     """
-    number = whole("k", count)
-    parameters = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **options}
+    number, relation, slack = whole("k", count), Neighbors.parse(neighbors), below_one("delta", delta)
+
+    def made(mechanism: str) -> TopK:
+        once = build_mechanism(
+            mechanism,
+            epsilon=epsilon,
+            delta=slack,
+            neighbors=relation,
+            not_private=not_private,
+            kbar=kbar,
+            max_items_per_unit=max_items_per_unit,
+        )
+        return _of(once, number, slack, kbar)
+
     if plain_name(name) != AUTO:
-        mechanism = build_mechanism(name, not_private=not_private, **parameters)
-        return Built(_of(mechanism, number, delta, options), "")
+        return Built(made(name), "")
     if number == 1:
-        chosen = recommend(epsilon=epsilon, delta=delta, neighbors=neighbors, candidates=candidates)
-        mechanism = build_mechanism(chosen.mechanism, not_private=not_private, **parameters)
-        return Built(_of(mechanism, 1, delta, options), chosen.reason)
-    return _recommended(number, candidates, not_private=not_private, **parameters)
+        chosen = recommend(epsilon=epsilon, delta=slack, neighbors=relation, candidates=candidates)
+        return Built(made(chosen.mechanism), chosen.reason)
+    rivals = [made(each) for each in in_one_shot(slack, candidates, kbar=kbar)]
+    best = min(rivals, key=lambda rival: rival.lead(candidates or 1))
+    lead = f"about {ceil(best.lead(candidates or 1)):,} over {best.lead_over()}"
+    return Built(best, f"auto uses {best.name}, which needs the smallest lead to choose {number} at once: {lead}.")
 
 
-def _of(mechanism: Mechanism, count: int, delta: Number, options: Mapping[str, Any]) -> TopK:
-    """In one shot or peeled; a single pure choice needs no δ."""
-    slack = mechanism.delta if mechanism.approximate or count == 1 else below_one("delta", delta)
-    if isinstance(mechanism, Exponential):
+def in_one_shot(delta: Fraction, candidates: int | None, *, kbar: int | None = None) -> list[str]:
+    """The mechanisms that choose k candidates at once and can be used here; peeling divides the budget without a gain.
+
+    `kbar` is an option of some of them: where it is given, only these. Raises BadParameter where none is left.
+    """
+    found = [
+        kind.name
+        for kind in MECHANISMS.values()
+        if kind.list_way is not ListWay.PEELING
+        if (delta or not kind.approximate) and (candidates is not None or not kind.needs_catalogue)
+        if kbar is None or "kbar" in kind.__dataclass_fields__
+    ]
+    if not found:
+        raise BadParameter(NO_DELTA)
+    return found
+
+
+def _of(mechanism: Mechanism, count: int, delta: Fraction, kbar: int | None) -> TopK:
+    """As the mechanism's trait says; a single pure choice needs no δ."""
+    slack = mechanism.delta if mechanism.approximate or count == 1 else delta
+    if mechanism.list_way is ListWay.ONE_SHOT:
         return OneShot.of(count, mechanism.epsilon, slack, mechanism.neighbors)
-    if isinstance(mechanism, LimitedDomain):
-        kbar = None if options.get("kbar") is None else mechanism.kbar
+    if mechanism.list_way is ListWay.ONE_SHOT_OF_KEPT:
         return LimitedDomainTopK.of(count, mechanism.epsilon, slack, mechanism.neighbors, kbar)
     return Peeling.of(count, mechanism, slack)
 
@@ -292,28 +338,3 @@ def _of(mechanism: Mechanism, count: int, delta: Number, options: Mapping[str, A
 def rounds_of(count: int, mechanism: str = "the exponential mechanism") -> str:
     """That number of rounds of a mechanism, in words."""
     return f"{count} {'round' if count == 1 else 'rounds'} of {mechanism}"
-
-
-def _recommended(count: int, candidates: int | None, **parameters: Any) -> Built:
-    """In one shot, whichever needs the smaller lead: peeling divides the budget without a gain."""
-    only_limited = candidates is None or parameters.get("kbar") is not None  # kbar is an option of one of the two
-    names = [LimitedDomain.name] if only_limited else [LimitedDomain.name, Exponential.name]
-    ways = [_of(made, count, parameters["delta"], parameters) for made in _made(names, parameters)]
-    best = min(ways, key=lambda way: way.lead(candidates or 1))
-    return Built(
-        best,
-        f"auto uses {best.name}, which needs the smallest lead to choose {count} at once: about "
-        f"{ceil(best.lead(candidates or 1)):,} over {best.lead_over()}.",
-    )
-
-
-def _made(names: list[str], parameters: dict[str, Any]) -> list[Mechanism]:
-    """The mechanisms of these names, without those that need a δ where there is none.
-
-    Raises BadParameter where none is left.
-    """
-    has_slack = below_one("delta", parameters["delta"]) > 0
-    usable = [name for name in names if has_slack or name == Exponential.name]
-    if not usable:
-        raise BadParameter(NO_DELTA)
-    return [build_mechanism(name, **parameters) for name in usable]

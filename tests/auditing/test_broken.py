@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.registry import MECHANISMS
 
 if TYPE_CHECKING:
+    from dpmine.auditing.report import AuditRow
     from dpmine.selection.mechanisms.base import Mechanism
 
 NO_BITS = TapeBits(0, 0)
@@ -27,10 +29,16 @@ SLOW = pytest.mark.slow
 GRID = list(product([Fraction(1, 10), Fraction(10)], [Fraction(1, 10**10), Fraction(1, 100)]))
 
 
+@lru_cache
+def stages_of(mechanism: Mechanism) -> list[AuditRow]:
+    """What the audit finds of each stage: several tests look at the same mechanisms."""
+    return audit_stages(mechanism, effort=STRUCTURED, bits=NO_BITS)
+
+
 def is_caught_quickly(mechanism: Mechanism) -> bool:
     """By its stages where it has some (their laws are cheap), by the whole otherwise."""
     if mechanism.stages():
-        return not all(stage.holds for stage in audit_stages(mechanism, effort=STRUCTURED, bits=NO_BITS))
+        return not all(stage.holds for stage in stages_of(mechanism))
     return audit_whole(mechanism, effort=STRUCTURED, bits=NO_BITS).delta > mechanism.delta
 
 
@@ -71,7 +79,7 @@ def honest(name: str, relation: Neighbors, epsilon: Fraction, delta: Fraction) -
     ],
 )
 def test_the_stage_that_is_broken_is_named(kind: type[Mechanism], stage: str) -> None:
-    findings = audit_stages(broken.build(kind, Neighbors.REPLACE_ONE, *POINT), effort=STRUCTURED, bits=NO_BITS)
+    findings = stages_of(broken.build(kind, Neighbors.REPLACE_ONE, *POINT))
     assert [finding.stage for finding in findings if not finding.holds] == [stage]
 
 
@@ -79,10 +87,7 @@ def test_the_stage_that_is_broken_is_named(kind: type[Mechanism], stage: str) ->
 @pytest.mark.parametrize("relation", Neighbors)
 def test_the_searches_budget_is_reached(relation: Neighbors) -> None:
     """The audit is sharp: the tight search shows all that its outcomes may cost, the other 1/2 or 1/4 of ε."""
-    tight, loose = (
-        audit_stages(honest(name, relation, *POINT)[0], effort=STRUCTURED, bits=NO_BITS)[0]
-        for name in ("large_margin_tight", "large_margin")
-    )
+    tight, loose = (stages_of(honest(name, relation, *POINT)[0])[0] for name in ("large_margin_tight", "large_margin"))
     assert tight.measured_epsilon == pytest.approx(tight.epsilon, rel=1e-6)
     assert loose.measured_epsilon == pytest.approx(0.5 if relation is Neighbors.REPLACE_ONE else 0.25, rel=0.03)
 

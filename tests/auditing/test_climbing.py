@@ -5,12 +5,13 @@ from __future__ import annotations
 from hashlib import shake_256
 
 import pytest
-from support import mechanism_laws as laws
+from support.mechanisms import made
 from support.tapes import TapeBits
 
 from dpmine.auditing.pairs import DIRECT, UNKNOWN, ClaimScope, Finding, Group, Pair, PairSide, Terms, measure_both
 from dpmine.auditing.search import Climber
 from dpmine.privacy import Neighbors
+from dpmine.selection.mechanisms.report_noisy_max import Exponential
 
 SCOPES = [
     ClaimScope(Neighbors.REPLACE_ONE),
@@ -27,7 +28,7 @@ def fixed_bits() -> TapeBits:
 
 def shows(pair: Pair) -> Finding:
     """The exponential mechanism for ε = 1 that has twice its exponent."""
-    left, right = (pair.masses(side, laws.exponential(pair.profile(side), rate=1.0)) for side in PairSide)
+    left, right = (pair.masses(side, made(Exponential, 1.0).law(pair.profile(side))) for side in PairSide)
     return measure_both(left, right, Terms(1.0, 0.0), precision=DIRECT)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import mechanism_laws as laws
 from support.cases import every
+from support.mechanisms import made
 
 from dpmine.auditing.pairs import (
     UNKNOWN,
@@ -23,7 +23,10 @@ from dpmine.auditing.search import scope_of
 from dpmine.errors import BadParameter
 from dpmine.parameters import exact_number
 from dpmine.privacy import Neighbors
+from dpmine.selection.laws.profile import Profile
+from dpmine.selection.mechanisms.large_margin import LargeMarginTight
 from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.mechanisms.report_noisy_max import Exponential
 
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE
 NAMES = [name for name, kind in MECHANISMS.items() if kind.private]
@@ -31,13 +34,13 @@ NAMES = [name for name, kind in MECHANISMS.items() if kind.private]
 
 def test_equal_scores_merge_on_both_sides() -> None:
     pair = Pair((Group(3, -1, 2), Group(1, 1, 5), Group(2, 0, 7)), dummies=4)
-    assert pair.profile(PairSide.BEFORE) == laws.Profile((3, 2, 1), (2, 7, 5), 4)
-    assert pair.profile(PairSide.AFTER) == laws.Profile((2,), (14,), 4)
+    assert pair.profile(PairSide.BEFORE) == Profile((3, 2, 1), (2, 7, 5), 4)
+    assert pair.profile(PairSide.AFTER) == Profile((2,), (14,), 4)
 
 
 def test_a_group_has_its_share_of_the_level() -> None:
     pair = Pair((Group(3, -1, 2), Group(1, 1, 5), Group(2, 0, 7)), dummies=4)
-    law = laws.exponential(pair.profile(PairSide.AFTER), rate=0.5)
+    law = made(Exponential, 0.5).law(pair.profile(PairSide.AFTER))
     masses = pair.masses(PairSide.AFTER, law)
     assert masses[:3].tolist() == pytest.approx([law.masses[0] * share / 14 for share in (2, 5, 7)])
     assert masses[3] == law.nothing
@@ -99,7 +102,7 @@ def test_stairs_have_the_margins_asked_for() -> None:
 
 @pytest.mark.parametrize("relation", Neighbors)
 def test_staircases_stand_at_the_thresholds(relation: Neighbors) -> None:
-    search = laws.large_margin_tight_search(epsilon=1, delta=0.1, neighbors=relation)
+    search = made(LargeMarginTight, 1, 0.1, relation).search()
     pairs = list(staircases(search, relation))
     assert all(ClaimScope(relation).admits(pair) for pair in pairs)
     first = float(search.threshold(np.array([1.0]))[0])

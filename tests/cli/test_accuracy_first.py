@@ -148,7 +148,7 @@ def test_no_rows_to_score(run: outcome_of, kind: str) -> None:
 def hopeless(monkeypatch: pytest.MonkeyPatch) -> None:
     """No hypothesis passes any test."""
     monkeypatch.setattr(
-        "dpmine.models.accuracy_first.search.first_above", lambda _test, queries, **_: [*queries] and None
+        "dpmine.models.accuracy_first.threshold_search.first_above", lambda _test, queries, **_: [*queries] and None
     )
 
 

@@ -126,7 +126,7 @@ MISTAKES = {
     f"{SALES} --delta 1": "--delta must lie strictly between 0 and 1, such as 1e-6.",
     f"{SALES} --delta 0": (
         "delta = 0 leaves no mechanism without a public list of candidates: give delta, such as 1e-6, or the "
-        "list (catalogue, --catalogue FILE)."
+        "list (--catalogue FILE)."
     ),
     f"{SALES} --neighbours both": "--neighbors must be 'replace_one' or 'add_remove'.",
     f"{SALES} --neighbours add-remov": (

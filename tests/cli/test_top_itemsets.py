@@ -103,6 +103,23 @@ def test_rules_without_units_have_confidence_only(run: outcome_of) -> None:
     assert "lift" not in run(*SUPPORTED, "--rules").out
 
 
+def test_lift_of_units_with_several_baskets(run: outcome_of) -> None:
+    """All 30 customers of the data have both items, 10 of them on one day; 34 are said to be all."""
+    rows = [(unit, day, item) for unit in range(30) for day, item in enumerate([BREAD, BUTTER])]
+    rows += [(unit, 0, item) for unit in range(10) for item in (BREAD, BUTTER)]
+    columns = dict(zip(["customer", "day", "item"], map(list, zip(*rows, strict=True)), strict=True))
+    pq.write_table(pa.table(columns), "days.parquet")
+    named = ["--unit", "customer", "--basket", "day", "--item", "item"]
+    arguments = ["top-itemset", "days.parquet", *named, *RULES[2:], "--lift-of", "units"]
+    lines = run(*arguments).out.splitlines()
+    assert lines[-1] == f"{BUTTER} -> {BREAD}: confidence 0.333 (0.333 to 0.333), lift 1.13 (1.13 to 1.13)"
+    found = document(run, *arguments)
+    assert [row["noisy_support"] for row in found["unions"]] == [30]
+    assert found["several_baskets"]
+    told = run(*arguments, "--dry-run").err
+    assert "lift_of (--lift-of) adds counts of units' unions: up to 8 counts share the budget of supports" in told
+
+
 def test_csv(run: outcome_of) -> None:
     rows = list(csv.reader(io.StringIO(run(*SUPPORTED, "--units", "40", "--format", "csv").out)))
     assert rows == [
@@ -177,6 +194,9 @@ BAD: dict[str, tuple[list[str], str]] = {
     "no units": (["--units", "0"], "units must be a whole number"),
     "too many units": (["--units", str(2**63), "--rules", "--release-support", "1"], "units must be at most"),
     "no delta": (["--top", "3", "--delta", "0"], "delta must be above 0"),
+    "lift of nothing": (["--lift-of", "units"], "give release_support (--release-support EPS, or auto) and rules"),
+    "lift of no units": (["--rules", "--release-support", "1", "--lift-of", "units"], "give units (--units N)"),
+    "lift of baskets": (["--rules", "--release-support", "1", "--lift-of", "baskets"], "--lift-of must be"),
     "csv of rules": (["--rules", "--release-support", "1", "--format", "csv"], "text or json"),
     "parquet of rules": (["--rules", "--release-support", "1", "-o", "out.parquet"], "text or json"),
 }

@@ -14,9 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 from support.cases import every
+from support.conformance.above_threshold import CHECKS, VECTORS, attained, check_law
 from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
+from dpmine.models.accuracy_first.estimators import AccuracyFirstRidge
 from dpmine.models.accuracy_first.objectives import (
     LogisticBounds,
     LogisticObjective,
@@ -24,21 +26,26 @@ from dpmine.models.accuracy_first.objectives import (
     RidgeBounds,
     RidgeObjective,
 )
-from dpmine.models.accuracy_first.search import Method, falling_noise
+from dpmine.models.accuracy_first.threshold_search import Method, exponential_test, falling_noise
 from dpmine.models.linear.losses import Examples
 from experiments.accuracy_first_baselines import (
     Doubling,
     PaperRidgeBounds,
+    PaperSettings,
     Variant,
     doubled_levels,
     doubling,
     expected_excess,
     from_theory,
+    laplace_test,
     one_hypothesis,
     theory_level,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpmine.models.accuracy_first.settings import SearchTerms
     from dpmine.models.entries import Floats
 
 FALSE_ALARM = 1e-7
@@ -294,3 +301,57 @@ def test_sharp_bound_of_outputs_is_attained(kind: Any) -> None:
     noise = np.random.default_rng(4).laplace(scale=spread, size=(200_000, 3))
     mean = float(np.einsum("ij,jk,ik->i", noise, hessian, noise).mean()) / 2
     assert expected_excess(bounds, Method.OUTPUT, Variant.SHARP)[1] == pytest.approx(mean, rel=0.02)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_papers_test_is_an_above_threshold(check: Callable[..., None]) -> None:
+    check(laplace_test)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("queries", VECTORS[1:])
+def test_the_law_of_the_place_in_the_papers_test(queries: list[float]) -> None:
+    check_law(laplace_test, queries)
+
+
+def test_some_pair_loses_nearly_the_charge_of_the_papers_test() -> None:
+    test = laplace_test(Fraction(20), tests=5, failure=TENTH)
+    high = float(test.threshold) + 40.0
+    queries, rejected = [high] * 4 + [float(test.threshold) - 40.0], [high] * 5
+    assert attained(test, queries, [high + 1] * 4 + [queries[-1] - 1])[0] >= 0.999
+    assert attained(test, rejected, [high + 1] * 5)[1] >= 0.999
+
+
+def test_the_published_constants() -> None:
+    """T = 1000, γ = 0.1."""
+    paper = laplace_test(Fraction(1), tests=1000, failure=TENTH)
+    assert paper.charge == Fraction("158.456")
+    assert 16 * math.log(20000) <= float(paper.charge) <= 16 * math.log(20000) * (1 + 1e-5)
+    assert (paper.threshold, paper.charge_of_none) == (Fraction(1, 2), paper.charge / 2)
+    assert paper.once.scale == 2 / paper.charge
+    assert paper.each.scale == 4 / paper.charge
+    assert float(exponential_test(Fraction(1), tests=1000, failure=TENTH).charge) == pytest.approx(31.424, abs=0.001)
+
+
+GIVEN: dict[str, Any] = {"excess_risk": 0.05, "regularization": 0.1, "epsilon_max": 100}
+
+
+def terms_of(kind: type[RidgeBounds] = RidgeBounds, *, paper: bool = False, **parameters: Any) -> SearchTerms:
+    """Those of 2000 records of three features."""
+    settings = AccuracyFirstRidge(**GIVEN, **parameters)._settings()
+    settings = PaperSettings.like(settings) if paper else settings
+    return settings.terms(kind(2000, 3, settings.ridge))
+
+
+def test_the_papers_ball_and_test_are_charged_more() -> None:
+    assert terms_of(PaperRidgeBounds).test.charge > 1.5 * terms_of().test.charge
+    assert terms_of(paper=True).test.charge > 3 * terms_of().test.charge
+
+
+def test_the_papers_charge_is_that_of_the_largest_sensitivity() -> None:
+    """Δ = (B + 1)²/n for a ball of radius B = 1/(2√λ): 16Δ ln(2T/γ)/α, and one sensitivity for all hypotheses."""
+    terms, radius = terms_of(paper=True, steps=50), RidgeBounds(2000, 3, 0.1).radius
+    unit = (0.5 / 0.1**0.5 + 1) ** 2 / 2000
+    assert float(terms.test.charge) == pytest.approx(16 * unit / 0.05 * math.log(2 * 50 / 0.1), rel=1e-4)
+    short, long = terms.sensitivities(np.array([0.0, radius]))
+    assert short == long == pytest.approx(unit, rel=1e-6)

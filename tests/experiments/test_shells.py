@@ -17,10 +17,10 @@ from support.effort import examples
 
 from dpmine import BadParameter, NotPrivate
 from dpmine.io.atomic import new_figure
-from dpmine.models.pac.classes.conjunctions import Conjunctions
-from dpmine.models.pac.classes.listed import Listed
-from dpmine.models.pac.classes.thresholds import PublicGrid, Thresholds
+from dpmine.models.pac.conjunctions import Conjunctions
 from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.listed import Listed
+from dpmine.models.pac.thresholds import PublicGrid, Thresholds
 from dpmine.privacy import Neighbors
 from dpmine.selection.select import law
 from dpmine.selection.universes.dense import Dense, Levels

@@ -3,6 +3,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from support.cases import every
 from support.goodness import assert_sampled_law
@@ -10,7 +11,7 @@ from support.toy_training import SignedMean, signed_score
 
 from dpmine import BadParameter
 from dpmine.exact.bits import BitSource, SystemBits
-from experiments.validation_baselines import Overlap, alpha_split, control, data_split, random_choice
+from experiments.validation_baselines import Overlap, alpha_split, control, data_split, random_choice, random_parts
 
 TRAIN = [Fraction(1), Fraction(0), Fraction(1), Fraction(1)]
 VALIDATION = [Fraction(1), Fraction(0)]
@@ -113,3 +114,9 @@ def test_unusable_parameters(name: str, changes: dict[str, Any]) -> None:
 def test_every_candidate_needs_its_part() -> None:
     with pytest.raises(BadParameter, match="one part"):
         _run("data_split", parts=[TRAIN])
+
+
+def test_random_parts_are_disjoint_and_even() -> None:
+    parts = random_parts(11, 3, bits=SystemBits())
+    assert sorted(map(len, parts)) == [3, 4, 4]
+    assert sorted(np.concatenate(parts).tolist()) == list(range(11))

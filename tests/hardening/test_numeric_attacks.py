@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from support.cases import every
-from support.mechanism_laws import PURE
+from support.mechanisms import PURE
 from support.numpy_bits import NumpyBits
 from support.tapes import TapeBits, TapeExhausted
 
 from dpmine import BadParameter
-from dpmine.models.histogram.search import BinSearch
+from dpmine.models.histogram.bin_search import BinSearch
 from dpmine.models.histogram.training import GRID, GRID_BITS, rounded_laplace
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile

@@ -42,7 +42,7 @@ PLAIN = ("new", "1", "a", "2")
 
 @pytest.fixture
 def runs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Runs:
-    return Runs(f"sqlite:///{tmp_path}/budget.db", lambda: capfd.readouterr().err)
+    return Runs(f"sqlite:///{tmp_path}/budget.db", capfd)
 
 
 def in_each_place(values: dict[str, Any], plain: tuple[Any, ...] = PLAIN) -> dict[str, tuple[Any, ...]]:

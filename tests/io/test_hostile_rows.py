@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def runs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Runs:
-    return Runs(f"sqlite:///{tmp_path}/budget.db", lambda: capfd.readouterr().err)
+    return Runs(f"sqlite:///{tmp_path}/budget.db", capfd)
 
 
 def _parquet(table: pa.Table, folder: Path, **options: Any) -> str:

@@ -18,7 +18,6 @@ from ledger.promises import promise
 from support.cases import every
 from support.hostile.databases import TABLE, database_of
 from support.oracles.ingest import refused
-from support.spending import spent
 
 import dpmine
 from dpmine.errors import DpmineError, UnreadableFile
@@ -101,53 +100,53 @@ def cluster() -> Iterator[Cluster]:
     yield from running()
 
 
-def item(data: dict[str, Any], ledger: dpmine.Ledger) -> None:
+def item(data: dict[str, Any], **charged: Any) -> None:
     query = dpmine.Input(query=f"SELECT customer, value FROM {TABLE}", **data)
-    dpmine.top_itemset(query, size=1, unit="customer", item="value", ledger=ledger, dataset="shop")
+    dpmine.top_itemset(query, size=1, unit="customer", item="value", **charged)
 
 
-def basket(data: dict[str, Any], ledger: dpmine.Ledger) -> None:
+def basket(data: dict[str, Any], **charged: Any) -> None:
     query = dpmine.Input(query=f"SELECT customer, value, product FROM {TABLE}", **data)
     named: dict[str, Any] = {"unit": "customer", "basket": "value", "item": "product"}
-    dpmine.top_itemset(query, size=1, ledger=ledger, dataset="shop", memory="64MB", **named)
+    dpmine.top_itemset(query, size=1, memory="64MB", **named, **charged)
 
 
-def unused(data: dict[str, Any], ledger: dpmine.Ledger) -> None:
+def unused(data: dict[str, Any], **charged: Any) -> None:
     query = dpmine.Input(query=f"SELECT * FROM {TABLE}", **data)
-    dpmine.top_itemset(query, size=1, unit="customer", item="product", ledger=ledger, dataset="shop")
+    dpmine.top_itemset(query, size=1, unit="customer", item="product", **charged)
 
 
-def day(data: dict[str, Any], ledger: dpmine.Ledger) -> None:
+def day(data: dict[str, Any], **charged: Any) -> None:
     types = None if data["database"].startswith("duckdb") else "value=date"
     query = WindowedInput(query=f"SELECT * FROM {TABLE}", types=types, days=Days("value", 20000, 30000), **data)
-    dpmine.top_itemset(query, size=1, unit="customer", item="product", ledger=ledger, dataset="shop")
+    dpmine.top_itemset(query, size=1, unit="customer", item="product", **charged)
 
 
-def number(data: dict[str, Any], ledger: dpmine.Ledger) -> None:
+def number(data: dict[str, Any], ledger: dpmine.Ledger, dataset: str) -> None:
     query = dpmine.Input(query=f"SELECT * FROM {TABLE}", **data)
-    charge = partial(ledger.charge, "shop", promise("1"), job="fit")
+    charge = partial(ledger.charge, dataset, promise("1"), job="fit")
     read_columns(query, ["value"], keys=["customer"], ready=charge)
 
 
-def label(data: dict[str, Any], ledger: dpmine.Ledger) -> None:
+def label(data: dict[str, Any], ledger: dpmine.Ledger, dataset: str) -> None:
     query = dpmine.Input(query=f"SELECT * FROM {TABLE}", **data)
     require_columns(query, [], labels=["value"])
-    charge = partial(ledger.charge, "shop", promise("1"), job="fit")
+    charge = partial(ledger.charge, dataset, promise("1"), job="fit")
     read_columns(query, [], labels=["value"], keys=["customer"], any_label=True, ready=charge)
 
 
-def seen(use: Callable[..., None], database: str, folder: Path) -> tuple[Any, ...]:
+def seen(use: Callable[..., None], database: str, ledger: dpmine.Ledger) -> tuple[Any, ...]:
     """The error or none, the warnings, and what the ledger holds."""
-    url = f"sqlite:///{folder / uuid4().hex}"
-    ledger, error = dpmine.Ledger(url), ""
-    ledger.grant("shop", epsilon=5, delta="1e-5")
+    dataset, error = uuid4().hex, ""
+    ledger.grant(dataset, epsilon=5, delta="1e-5")
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            use({"database": database}, ledger)
+            use({"database": database}, ledger=ledger, dataset=dataset)
         except DpmineError as refusal:
             error = f"{type(refusal).__name__}: {refusal}"
-    return error.replace(database, ""), [str(warning.message) for warning in told], spent(url)
+    spent = ledger.budget(dataset).spent
+    return error.replace(database, ""), [str(warning.message) for warning in told], (spent.epsilon, spent.delta)
 
 
 def require_same(kind: str, place: Path | Cluster, declared: str, values: list[str], folder: Path) -> None:
@@ -158,9 +157,10 @@ def require_same(kind: str, place: Path | Cluster, declared: str, values: list[s
     without, beside = (
         database_of(kind, place, columns, rows, TYPES[kind]) for rows in (plain, [*plain[:25], *hostile, *plain[25:]])
     )
+    ledger = dpmine.Ledger(f"sqlite:///{folder}/budget.db")
     for use in (item, basket, unused, day, number, label):
-        found = seen(use, beside, folder)
-        assert found == seen(use, without, folder), use.__name__
+        found = seen(use, beside, ledger)
+        assert found == seen(use, without, ledger), use.__name__
         assert not found[0] or found[2][0] == 0, f"{use.__name__} ended after its charge"
 
 

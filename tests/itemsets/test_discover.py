@@ -17,8 +17,8 @@ from dpmine.itemsets import discover
 from dpmine.itemsets.discover import DiscoveredItems
 from dpmine.itemsets.ingest.catalogue import REMARK, read_catalogue
 from dpmine.itemsets.request.advice import advice, doubt
-from dpmine.itemsets.request.query import DISCOVERED_PLACES, Request
-from dpmine.itemsets.ways.discovery import Discover, Discovery
+from dpmine.itemsets.request.query import Query, Request
+from dpmine.itemsets.ways.discovery import DISCOVERED_PLACES, Discover, Discovery
 from dpmine.privacy import Neighbors
 from dpmine.zcdp import delta_at
 
@@ -33,22 +33,7 @@ GUARANTEE = dpmine.Guarantee(Fraction(1), Fraction(1, 10**6), dpmine.Neighbors.R
 
 
 def asked(**options: Any) -> Request:
-    given: dict[str, Any] = {
-        "k": 20,
-        "size": 2,
-        "epsilon": 1,
-        "delta": "1e-6",
-        "mechanism": "discover",
-        "neighbors": "replace_one",
-        "catalogue": None,
-        "kbar": None,
-        "max_items_per_unit": None,
-        "release_support": None,
-        "rules": False,
-        "units": None,
-        "not_private": False,
-    }
-    return Request.of(**{**given, **options})
+    return Request.of(Query(**{"k": 20, "mechanism": "discover", **options}))
 
 
 def test_items_of_many_units_are_found() -> None:
@@ -96,7 +81,7 @@ def test_what_is_charged_is_what_is_run(monkeypatch: pytest.MonkeyPatch, relatio
 
 def test_thresholds_of_a_tiny_delta() -> None:
     assert len(dpmine.discover_items(SALES, **NAMED, epsilon=100, delta="1e-100")) == 2
-    assert asked(delta="1e-100", mechanism="auto").top_k.name == "discover"
+    assert asked(delta="1e-100", mechanism="auto").way.name == "discover"
 
 
 @every("items", [("a b", "ä", "12"), (1, 2, 30), ()])
@@ -130,7 +115,7 @@ def test_remarks_end_where_items_begin(tmp_path: Path) -> None:
 @every("relation", Neighbors)
 def test_auto_discovers_from_some_places_on(relation: Neighbors) -> None:
     least = DISCOVERED_PLACES[relation]
-    names = [asked(mechanism="auto", k=k, neighbors=relation).top_k.name for k in (1, least - 1, least, 1000)]
+    names = [asked(mechanism="auto", k=k, neighbors=relation).way.name for k in (1, least - 1, least, 1000)]
     assert names == ["limited_domain", "limited_domain", "discover", "discover"]
 
 
@@ -139,16 +124,16 @@ def test_what_auto_says_and_takes() -> None:
     assert reason.startswith(
         "auto uses discover: without a catalogue, in lists of 10 or more (14 under add-remove), it"
     )
-    assert asked(mechanism="auto", max_items_per_unit=5).top_k.name == "discover"
-    assert asked(mechanism="auto", kbar=1000).top_k.name == "limited_domain"
-    assert asked(mechanism="auto", catalogue=range(100)).top_k.name == "exponential"
+    assert asked(mechanism="auto", max_items_per_unit=5).way.name == "discover"
+    assert asked(mechanism="auto", kbar=1000).way.name == "limited_domain"
+    assert asked(mechanism="auto", catalogue=range(100)).way.name == "exponential"
 
 
 def test_what_a_request_says() -> None:
     request = asked(release_support=1, max_items_per_unit=7)
-    assert isinstance(request.top_k, Discover)
-    assert (request.top_k.discovery.items_per_unit, request.max_items_per_unit) == (7, None)
-    assert request.guarantee.zcdp.rho == request.top_k.zcdp.rho + (request.split.supports or request.top_k).zcdp.rho
+    assert isinstance(request.way, Discover)
+    assert (request.way.discovery.items_per_unit, request.cut) == (7, None)
+    assert request.guarantee.zcdp.rho == request.way.zcdp.rho + (request.split.supports or request.way).zcdp.rho
     assert "items: Gaussian noise" in str(request.split)
     assert advice(request, charged=True) == (
         "too few items were found. An item is found with probability 1/2 if about 48 units have it and nothing else, "

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from support import datasets
 from support.cases import every
-from support.mechanism_laws import PURE, UNKNOWN_UNIVERSE
+from support.mechanisms import PURE, UNKNOWN_UNIVERSE
 from support.oracles.itemsets import all_supports
 from support.sealed import SealedData
 

@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cases import every
 from support.effort import examples
-from support.mechanism_laws import APPROXIMATE, PURE
+from support.mechanisms import APPROXIMATE, PURE
 from support.sealed import SealedData
 
 import dpmine
 from dpmine.errors import BadParameter, NotPrivate
 from dpmine.itemsets.release.noise import DiscreteLaplace
-from dpmine.itemsets.request.query import MOST_PLACES, SUPPORTS_SHARE, Request
+from dpmine.itemsets.request.query import MOST_PLACES, SUPPORTS_SHARE, Query, Request
 from dpmine.zcdp import delta_at
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "cut for others": ({"mechanism": "exponential", "catalogue": list(ITEMS), "max_items_per_unit": 9}, "no option"),
     "no catalogue": ({"mechanism": "max_of_laplaces"}, "max_of_laplaces chooses among all itemsets"),
     "no delta": ({"delta": 0}, "delta must be"),
-    "delta of one": ({"delta": 1, "mechanism": "exponential", "catalogue": list(ITEMS)}, "delta must be"),
+    "delta of one": ({"delta": 1, "mechanism": "exponential", "catalogue": list(ITEMS)}, "delta must lie"),
 }
 
 
@@ -301,7 +301,6 @@ NUMBERS = st.one_of(
     st.fractions(Fraction(1, 50), 200, max_denominator=60), st.sampled_from(["0.1", "1/3", 0.3, 7, "1e-4"])
 )
 MECHANISMS = st.sampled_from(["auto", *PURE, *(name for name in APPROXIMATE if name != "bounded_growth")])
-COLUMNS: dict[str, Any] = {"kbar": None, "max_items_per_unit": None, "units": None, "not_private": False}
 
 
 @settings(max_examples=examples(80))
@@ -325,16 +324,17 @@ def test_parts_of_the_budget_add_up_exactly(
 ) -> None:
     asked = Fraction(str(epsilon)) if not isinstance(epsilon, Fraction) else epsilon
     request = Request.of(
-        k=k,
-        size=2,
-        epsilon=epsilon,
-        delta=delta,
-        mechanism=mechanism,
-        neighbors=neighbors,
-        catalogue=list(ITEMS),
-        release_support=released,
-        rules=rules and released is not None,
-        **COLUMNS,
+        Query(
+            k=k,
+            size=2,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            neighbors=neighbors,
+            catalogue=list(ITEMS),
+            release_support=released,
+            rules=rules and released is not None,
+        )
     )
     more = Fraction(0) if released in {None, "auto"} else Fraction(str(released))
     assert request.guarantee.epsilon == asked + more
@@ -352,7 +352,7 @@ def test_parts_of_the_budget_add_up_exactly(
         zcdp = request.guarantee.zcdp
         assert delta_at(zcdp.rho, request.guarantee.epsilon) + zcdp.delta <= request.guarantee.delta
     assert (released is None) == (written["supports"] is None)
-    assert request.top_k.epsilon == (asked * (1 - SUPPORTS_SHARE) if released == "auto" else asked)
+    assert request.way.epsilon == (asked * (1 - SUPPORTS_SHARE) if released == "auto" else asked)
 
 
 def test_intervals_are_as_wide_as_the_noise_is() -> None:

@@ -195,15 +195,13 @@ def _with_entry(places: list[str], entry: Any) -> pd.DataFrame:
     return frame
 
 
-def _seen_and_charged(run: Callable[..., Any], url: str) -> Any:
+def _seen_and_charged(run: Callable[..., Any], ledger: dpmine.Ledger) -> Any:
     """What a run shows, its warnings and whether it is charged."""
-    ledger = dpmine.Ledger(url)
-    ledger.grant("people", epsilon=10**9, delta="0.5", only_first=True)
-    before = len(ledger.history("people"))
+    before = ledger.budget("people").spent
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        shown = _seen(lambda: run(ledger=url, dataset="people"))
-    return shown, [str(one.message) for one in heard], len(ledger.history("people")) > before
+        shown = _seen(lambda: run(ledger=ledger, dataset="people"))
+    return shown, [str(one.message) for one in heard], ledger.budget("people").spent != before
 
 
 @pytest.mark.slow
@@ -211,11 +209,12 @@ def _seen_and_charged(run: Callable[..., Any], url: str) -> Any:
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_no_entry_of_one_row_shows_in_a_fit(name: str, form: str, tmp_path: Path) -> None:
     """Whatever it is, as feature, label or unit: it stops no fit, changes no message, and is charged as any other."""
-    url = f"sqlite:///{tmp_path}/budget.db"
+    ledger = dpmine.Ledger(f"sqlite:///{tmp_path}/budget.db")
+    ledger.grant("people", epsilon=10**9, delta="0.5")
 
     def seen(data: pd.DataFrame) -> Any:
         fit = functools.partial(_fitted, data=data, units=True, rows=1, form=form)
-        return _seen_and_charged(lambda **ledger: fit(functools.partial(ESTIMATORS[name], **ledger)), url)
+        return _seen_and_charged(lambda **charged: fit(functools.partial(ESTIMATORS[name], **charged)), ledger)
 
     base = seen(BASE.astype(object))
     assert isinstance(base[0][0], dict), base

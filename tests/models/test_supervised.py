@@ -147,6 +147,32 @@ def test_labels_of_another_type_than_the_classes_are_rejected_before_the_charge(
     assert dpmine.Ledger(url).budget("shop").spent.epsilon == 0
 
 
+@every(
+    "labels",
+    [
+        np.array([b"a", b"b"]),
+        np.array([1j, 2j]),
+        np.array([(1,), (2,)], dtype="i4,"),
+        np.array([1, 2], dtype="m8[s]"),
+        pa.array([b"a", b"b"]),
+        pl.Series([b"a", b"b"]),
+    ],
+)
+def test_labels_of_a_type_without_classes_are_rejected_before_the_charge(labels: Any, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/b.db"
+    dpmine.Ledger(url).grant("shop", epsilon=5, delta=0.5)
+    model = dpmine.PrivateLogisticRegression(ledger=url, dataset="shop")
+    with pytest.raises(BadData, match="y holds no numbers, texts or dates"):
+        model.fit([[1.0], [2.0]], labels)
+    assert dpmine.Ledger(url).budget("shop").spent.epsilon == 0
+
+
+def test_integers_in_columns_of_objects_are_classes() -> None:
+    labels = np.array([0, 1, 1], dtype=object)
+    assert checked_labels(None, labels, 3)[1].tolist() == [-1, 1, 1]
+    assert checked_labels(None, pd.Series(labels), 3)[1].tolist() == [-1, 1, 1]
+
+
 def test_a_missing_target_counts_as_0() -> None:
     targets = [np.nan, np.inf, -np.inf, 2.0]
     largest = np.finfo(np.float64).max

@@ -9,10 +9,10 @@ import pytest
 from support.cases import every
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.request.query import DISCOVERED_PLACES
-from dpmine.itemsets.ways.expected import HALF, share_right
+from dpmine.itemsets.ways.discovery import DISCOVERED_PLACES
 from dpmine.planning import plan_list
 from dpmine.privacy import Neighbors
+from dpmine.selection.expected import HALF, share_right
 
 
 @every("relation", Neighbors)

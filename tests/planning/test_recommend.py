@@ -136,6 +136,11 @@ def test_a_name_is_taken_as_it_is() -> None:
     assert found.name == "large_margin"
 
 
+def test_an_option_that_no_mechanism_has_is_rejected() -> None:
+    with pytest.raises(BadParameter, match="Unknown option: sensitivity"):
+        build_mechanism("exponential", epsilon=1, delta=0, neighbors="replace_one", sensitivity=2)
+
+
 @pytest.mark.parametrize("candidates", [None, 10**6])
 def test_the_engine_builds_what_is_recommended(candidates: int | None) -> None:
     parameters: dict[str, Any] = {"epsilon": "0.3", "delta": "1e-7", "neighbors": "add_remove"}

@@ -31,8 +31,9 @@ def test_help_knows_every_target() -> None:
 
 def test_continuous_integration_runs_the_tests_and_the_checks() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    steps = re.findall(r"^timed make (\S+)$", script, flags=re.MULTILINE)
-    assert steps == ["check", "test", "test-marked", "test-spark", "docs", "workflows", "sbom", "reproducible"]
+    lines = re.findall(r"^timed make (.*)$", script, flags=re.MULTILINE)
+    steps = {step for line in lines for step in line.split() if step[0] not in "-."}
+    assert steps == {"check", "test", "test-marked", "test-spark", "workflows", "sbom", "reproducible"}
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o100
 
 

@@ -108,7 +108,7 @@ def test_metadata_of_the_wheel(wheel: Path) -> None:
 @pytest.mark.slow
 def test_the_wheel_installs_and_runs(wheel: Path, tmp_path: Path) -> None:
     """In an empty environment, from the package registry, with the versions that are pinned."""
-    venv.create(tmp_path / "fresh", with_pip=True)
+    venv.create(tmp_path / "fresh")
     python = tmp_path / "fresh" / "bin" / "python"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
@@ -120,8 +120,8 @@ def test_the_wheel_installs_and_runs(wheel: Path, tmp_path: Path) -> None:
             command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=900, env=clean
         )
 
-    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--only-binary", ":all:"]
-    installed = run(*pip, "--constraint", "pins.txt", str(wheel))
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python), "install"]
+    installed = run(*pip, "--no-compile", "--only-binary", ":all:", "--constraint", "pins.txt", str(wheel))
     if installed.returncode and NO_REGISTRY.search(installed.stderr):
         pytest.skip("no package registry can be reached")
     assert installed.returncode == 0, installed.stderr

@@ -107,6 +107,9 @@ def test_rules_of_units_with_several_baskets_say_what_their_confidence_is(tmp_pa
         assert ("a job without basket counts all that a customer has had" in page.text) == several
         assert ("Of customers with also have about" in page.text) != several
         assert ("Lift: that share, divided by" in page.text) != several
+        assert "Lift is about" not in page.text
+    page = Page(render(folder.run(job(**PAIRS | {"units": 100, "top": 1, "basket": "day", "lift_of": "units"}))))
+    assert "Lift is about all that a customer has had, in whatever baskets." in page.text
 
 
 def test_it_needs_nothing_else(html: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.cases import every
-from support.mechanism_laws import PURE
+from support.mechanisms import PURE
 
 import dpmine
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from fractions import Fraction
 from itertools import pairwise
-from math import exp
+from math import comb, exp
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.universes.base import Score, Universe
+    from dpmine.selection.universes.base import Level, Score, Universe
 
 SCALE = Fraction(3, 2)
 RATE = float(1 / SCALE)
@@ -222,6 +222,29 @@ def test_work_does_not_grow_with_the_universe(size: int, kind: str) -> None:
         first = list(noisy_order(universe, NOISES[kind][0], bits=bits, count=5))
         assert [level for level, _ in (found for found in first if found)] == [0, 0, 0, 1, 1]
     assert bits.taken < 5 * 5 * 64 * 600
+
+
+class Counting(Levels):
+    """Levels that note how many candidates have been counted, and that offer the next one only."""
+
+    counted = 0
+
+    def lower(self, floor: Score) -> Score:
+        return floor - 1
+
+    def head(self, floor: Score) -> Sequence[Level]:
+        levels = super().head(floor)
+        self.counted = max(self.counted, sum(level.count for level in levels))
+        return levels
+
+
+@every("kind", NOISES)
+def test_a_crowd_is_drawn_from_and_not_counted(kind: str) -> None:
+    """Scores as of a billion itemsets, the best of which lead by little: some draws, and a few of them counted."""
+    levels = [(score, comb(30, score) * 3 ** (30 - score) // 10**9) for score in range(24)]
+    universe = Counting(levels)
+    assert len(list(noisy_order(universe, NOISES[kind][0], bits=SystemBits()))) == 1
+    assert universe.counted < universe.size / 100
 
 
 class Shy:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.adversary import Descent, LazyUniverse
 from support.cases import every
 from support.effort import examples
-from support.mechanism_laws import APPROXIMATE, PURE
+from support.mechanisms import APPROXIMATE, PURE
 from support.numpy_bits import NumpyBits
 from support.oracles import top_k as top_k_laws
 from support.oracles.mechanisms import chi_square_p, tally
@@ -23,6 +23,7 @@ from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import SystemBits
 from dpmine.privacy import Neighbors
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
+from dpmine.selection.expected import HALF, share_right, support_needed
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfLaplaces
 from dpmine.selection.recommend import recommend
@@ -408,7 +409,6 @@ WRONG_OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
     "auto": ("auto", {"max_items_per_unit": 9}, "has no option max_items_per_unit"),
     "no cut": ("bounded_growth", {"max_items_per_unit": None}, "give max_items_per_unit"),
     "no such mechanism": ("median", {}, "mechanism must be one of: auto, "),
-    "no such option": ("exponential", {"sensitivity": 2}, "Unknown option: sensitivity"),
     **{f"no delta for {name}": (name, {"delta": "0"}, "delta must") for name in APPROXIMATE},
 }
 
@@ -419,3 +419,13 @@ def test_wrong_options(case: str) -> None:
     with pytest.raises(BadParameter, match=message) as failure:
         build(name, 3, **options)
     assert "\n" not in str(failure.value)
+
+
+# What is expected of a list
+
+
+def test_the_support_needed_is_the_least_with_half_of_the_list_right() -> None:
+    for k, scale, candidates in [(1, 2.0, 10**6), (20, 20.3, 8_280_415), (50, 5.0, 6_000), (3, 1.0, 3)]:
+        needed = support_needed(k, scale, candidates)
+        assert share_right(k, scale, candidates, needed) >= HALF
+        assert needed == 1 or share_right(k, scale, candidates, needed - 1) < HALF

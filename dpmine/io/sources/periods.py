@@ -131,7 +131,11 @@ def require_calendar(what: str, column: str, source: Source) -> None:
     """BadData where a column that `what` needs holds neither dates nor timestamps."""
     kind = source.type_of(column)
     if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
-        way = f"declare it with `types={f'{column}=date'!r}`" if isinstance(source, TextSource) else "cast it first"
+        way = (
+            f"declare it with types (`types={f'{column}=date'!r}`)"
+            if isinstance(source, TextSource)
+            else "cast it first"
+        )
         raise BadData(
             f"{what} needs a column of dates or timestamps, and {column!r} has the type {type_name(kind)}: {way}."
         )

@@ -110,6 +110,10 @@ class PartitionedBaskets(Transactions):
         """See `Transactions`."""
         return self._changed(lambda part: part.projected(codes), self.labels.take(list(codes)))
 
+    def unions(self) -> PartitionedBaskets:
+        """See `Transactions`."""
+        return self._changed(Baskets.unions, self.labels)
+
     def _changed(self, change: Callable[[Baskets], Baskets], labels: pa.Array) -> PartitionedBaskets:
         """Every partition changed, unit by unit, each time it is read; takes one pass."""
         whole, census = self.parts, Census()

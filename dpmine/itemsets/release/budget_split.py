@@ -13,7 +13,7 @@ from dpmine.zcdp import rho_at
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from dpmine.selection.top_k import TopK
+    from dpmine.privacy import Guarantee
 
 _DIGITS = 12  # of ρ
 
@@ -35,21 +35,21 @@ class BudgetSplit:
     rounds: str
 
     @classmethod
-    def of(cls, top_k: TopK, epsilon: Fraction, delta: Fraction, most: int) -> BudgetSplit:
-        """Supports at `epsilon` beside the selection (0 for none), `most` of them at most; δ is that of the whole run.
+    def of(cls, choice: Guarantee, rounds: str, *, epsilon: Fraction, delta: Fraction, most: int) -> BudgetSplit:
+        """Supports at `epsilon` beside the choice (0 for none), `most` counts at most; δ is that of the whole run.
 
-        Which noise they get is decided here, before any data are read: by what is narrower for the most supports.
+        Which noise they get is decided here, before any data are read: by what is narrower for the most counts.
         Gaussian noise gets the ρ that the selection leaves of the whole run's (ε, δ).
         """
-        cost = top_k.zcdp
-        selection = Amount(top_k.epsilon, top_k.delta, cost.rho, cost.delta)
+        cost = choice.zcdp
+        selection = Amount(choice.epsilon, choice.delta, cost.rho, cost.delta)
         if not epsilon:
-            return cls(selection, None, selection, top_k.rounds())
+            return cls(selection, None, selection, rounds)
         laplace = DiscreteLaplace(epsilon)
-        noise = narrower(laplace, _gaussian(top_k, epsilon, delta), most)
+        noise = narrower(laplace, _gaussian(choice, epsilon, delta), most)
         both = cost + noise.zcdp
         basic = (selection.epsilon + epsilon, selection.delta if noise is laplace else delta)
-        return cls(selection, noise, Amount(*basic, both.rho, both.delta), top_k.rounds())
+        return cls(selection, noise, Amount(*basic, both.rho, both.delta), rounds)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -62,10 +62,10 @@ class BudgetSplit:
         return f"selection {self.selection} ({self.rounds}); supports {self.supports}"
 
 
-def _gaussian(top_k: TopK, epsilon: Fraction, delta: Fraction) -> DiscreteGaussian | None:
+def _gaussian(choice: Guarantee, epsilon: Fraction, delta: Fraction) -> DiscreteGaussian | None:
     """Noise for the ρ that the selection leaves of (ε, δ); None where it leaves none, or nothing is guaranteed."""
-    cost = top_k.zcdp
-    if cost.delta >= delta or not top_k.mechanism.private:
+    cost = choice.zcdp
+    if cost.delta >= delta or not choice.private:
         return None
-    rho = rho_at(top_k.epsilon + epsilon, delta - cost.delta) - cost.rho
+    rho = rho_at(choice.epsilon + epsilon, delta - cost.delta) - cost.rho
     return DiscreteGaussian(decimal_below(rho, _DIGITS)) if rho > 0 else None

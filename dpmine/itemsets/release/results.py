@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
+from dpmine.itemsets.release.rules import about_several_baskets
 from dpmine.itemsets.release.supports import Consistency, in_order
 from dpmine.markup import html_table
 from dpmine.parameters import named
@@ -26,13 +27,6 @@ if TYPE_CHECKING:
 
 _SEPARATORS = (",", '"', "->", ": about ")
 """What stands between items, or beside them, in text."""
-
-
-_CONFIDENCE = (
-    "confidence: of the units with a rule's first items in one basket, the share with all its items in one basket; "
-    "lift needs units with one basket each: one row per item, without `basket`"
-)
-"""The remark on rules if a unit may have several baskets."""
 
 
 class ItemsForm(StrEnum):
@@ -61,7 +55,8 @@ class TopItemsets:
         left_out: how many of the chosen itemsets are not listed, because their noisy supports are too small.
         item_type: "int64", "uint64" or "string", as the catalogue or the item column declare it. "" for baskets of
             Python values, whose items are integers and texts as they were given.
-        several_baskets: whether the layout lets a unit have more than one basket. Rules have no lift then.
+        several_baskets: whether the layout lets a unit have more than one basket. Rules have lift then if `lift_of`
+            asked for it, and `supports.unions` are what it is made of.
 
     Example:
         >>> import dpmine
@@ -105,12 +100,18 @@ class TopItemsets:
     @property
     def noisy_supports(self) -> tuple[int, ...] | None:
         """Those of `itemsets`, in units; None where no supports were released."""
-        return None if self.supports is None else tuple(value for value, _ in self._known(self.itemsets))
+        if self.supports is None:
+            return None
+        known = self.supports.by_itemset
+        return tuple(known[itemset][0] for itemset in self.itemsets)
 
     @property
     def intervals(self) -> tuple[tuple[int, int], ...] | None:
         """The least and the largest plausible support of each of `itemsets`; None where no supports were released."""
-        return None if self.supports is None else tuple(ends for _, ends in self._known(self.itemsets))
+        if self.supports is None:
+            return None
+        known = self.supports.by_itemset
+        return tuple(known[itemset][1] for itemset in self.itemsets)
 
     @property
     def cautions(self) -> list[str]:
@@ -126,7 +127,8 @@ class TopItemsets:
         Returns a frame as `association_rules` of `dpmine.itemsets.release.rules` does: antecedents, consequents,
         noisy_support and confidence with its bounds. The confidence is the share of units with all items of the rule
         in one basket, among the units with the antecedents in one basket. With a public number of units, the frame also
-        has support. It has lift, leverage and conviction where a unit has one basket: see `several_baskets`.
+        has support. It has lift, leverage and conviction where a unit has one basket: see `several_baskets`. With
+        `lift_of` it always has them. Of units with several baskets, they are about the items in all of these.
         Raises BadParameter where the run was not asked for rules.
         """
         from dpmine.itemsets.release.rules import association_rules
@@ -249,23 +251,18 @@ class TopItemsets:
         missing = [f"(nothing else stands out: {self.advice})"] if self.advice else []
         return [*(f"({caution})" for caution in self.cautions), *missing, guarantee, *split]
 
-    def _known(self, itemsets: Iterable[frozenset[Any]]) -> list[tuple[Any, Any]]:
-        """Value and interval of each; two Nones where no supports were released."""
-        if self.supports is None:
-            return [(None, None) for _ in itemsets]
-        pairs = zip(self.supports.values, self.supports.intervals, strict=True)
-        known = dict(zip(self.supports.itemsets, pairs, strict=True))
-        return [known[itemset] for itemset in itemsets]
-
     def _subsets(self) -> tuple[frozenset[Any], ...]:
         """The itemsets that were not chosen although their supports were released."""
         chosen = set(self.itemsets)
         return () if self.supports is None else tuple(one for one in self.supports.itemsets if one not in chosen)
 
-    def _rows(self, itemsets: Sequence[frozenset[Any]]) -> list[dict[str, Any]]:
-        rows = []
-        for itemset, (value, ends) in zip(itemsets, self._known(itemsets), strict=True):
-            row = {"items": in_order(itemset), "noisy_support": value, "interval": ends and list(ends)}
+    def _rows(self, itemsets: Sequence[frozenset[Any]], unions: SupportRelease | None = None) -> list[dict[str, Any]]:
+        """What was released of these itemsets, of the units' unions where these are given."""
+        released, rows = unions or self.supports, []
+        known = {} if released is None else released.by_itemset
+        for itemset in itemsets:
+            value, ends = known.get(itemset, (None, None))
+            row: dict[str, Any] = {"items": in_order(itemset), "noisy_support": value, "interval": ends and list(ends)}
             if self.units is not None:
                 row["support"] = None if value is None else min(1.0, value / self.units)
             rows.append(row)
@@ -285,8 +282,10 @@ class TopItemsets:
         return [f"{small}; `min_support=0` lists all, in another run that is charged as much again"]
 
     def _no_lift(self) -> list[str]:
-        """At most one line: what the confidence of rules is about, where units have several baskets."""
-        return [_CONFIDENCE] if self._has_subsets and self.several_baskets else []
+        """At most one line: what confidence and lift of rules are about, where units have several baskets."""
+        if self.supports is None or not self._has_subsets or not self.several_baskets:
+            return []
+        return [about_several_baskets(lift=self.supports.unions is not None)]
 
     @property
     def _has_subsets(self) -> bool:
@@ -298,6 +297,9 @@ class TopItemsets:
         details: dict[str, Any] = {} if self.budget is None else {"budget": self.budget.to_dict()}
         if self._has_subsets:
             details |= {"subsets": self._rows(self._subsets()), "several_baskets": self.several_baskets}
+        if self.supports is not None and (unions := self.supports.unions) is not None:
+            larger = [itemset for itemset in unions.itemsets if len(itemset) > 1]
+            details["unions"] = self._rows(larger, unions)
         if self.left_out:
             details["left_out"] = self.left_out
         if self.advice:

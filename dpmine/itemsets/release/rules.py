@@ -7,6 +7,7 @@ fractions, because floats lose most digits of 1 − confidence.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from math import inf, isfinite, nan, nextafter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -16,7 +17,7 @@ from dpmine.itemsets.release.supports import LARGEST_SUPPORT, Consistency, in_or
 from dpmine.parameters import exact_number, least_count, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -39,8 +40,8 @@ def association_rules(
         units: a public number of units, n ≥ 1; supports above it are cut to it. It gives lift, leverage, conviction and
             support (all in shares of n).
         min_confidence: in [0, 1], compared with the confidence that is listed, as floats.
-        several_baskets: whether a unit may have more than one basket. There are no lift, leverage and conviction then:
-            a unit may have A and C in different baskets.
+        several_baskets: whether a unit may have more than one basket, A in one and C in another. Lift, leverage and
+            conviction are then those of the units' unions, and are left out where the release has none.
 
     The confidence is the share of units with A ∪ C in one basket among the units with A in one basket.
 
@@ -48,7 +49,7 @@ def association_rules(
     antecedents and consequents (frozensets), noisy_support (Int64, of A ∪ C, in units), and support where units are
     given. Each measure is a float with its bounds, <measure>_low and <measure>_high. With probability `release.level`
     or more, all bounds of all measures hold together (for the true measures, in units, wherever those exist). Bounds
-    are rounded outwards. Conviction is infinite at confidence 1. Lift is NaN where the released support of C is 0. A
+    are rounded outwards. Conviction is infinite where C misses no unit with A. Lift is NaN where C has no unit. A
     rule whose antecedent has the released support 0 has no confidence and is left out.
 
     Raises BadParameter for supports as drawn, for itemsets without their subsets, and for parameters out of range.
@@ -58,9 +59,29 @@ def association_rules(
     count = None if units is None else number_of_units(units)
     least = confidence(min_confidence)
     supports = _supports(release, count)
+    over = release.unions if several_baskets else release
+    compared = None if over is None or count is None else _supports(over, count)
     rules = [_Rule.of(antecedent, consequent, supports) for antecedent, consequent in _listed(supports)]
     kept = [rule for rule in rules if rule.both.value >= least_count(least, rule.antecedent.value)]
-    return _frame(sorted(kept, key=_Rule.rank), count, () if several_baskets else (_lift, _leverage, _conviction))
+    return _frame(sorted(kept, key=_Rule.rank), count, compared)
+
+
+class LiftOf(StrEnum):
+    """What lift, leverage and conviction compare where a unit may have several baskets."""
+
+    UNITS = "units"
+    """The units' unions: all items that a unit has in any of its baskets."""
+
+
+def about_several_baskets(*, lift: bool) -> str:
+    """What measures of rules are about where a unit may have several baskets, and whether they include lift."""
+    confidence = (
+        "confidence: of the units with a rule's first items in one basket, the share with all its items in one basket"
+    )
+    if lift:
+        return f"{confidence}; lift: of all items that a unit has, in any of its baskets"
+    one_basket = "units with one basket each: one row per item, without `basket`"
+    return f"{confidence}; lift needs {one_basket}; or lift_of (`lift_of='units'`)"
 
 
 def confidence(value: Number, name: str = "min_confidence") -> Fraction:
@@ -156,9 +177,8 @@ def _listed(supports: Mapping[Itemset, _Support]) -> list[tuple[Itemset, Itemset
     return list(zip(*named, strict=True))
 
 
-def _frame(
-    rules: Sequence[_Rule], units: int | None, comparisons: Sequence[Callable[[_Rule, int], Bounded]]
-) -> pd.DataFrame:
+def _frame(rules: Sequence[_Rule], units: int | None, compared: Mapping[Itemset, _Support] | None) -> pd.DataFrame:
+    """The rows; lift, leverage and conviction are computed from the supports `compared`, where there are any."""
     import pandas as pd
 
     columns: dict[str, list[Any]] = {
@@ -169,8 +189,10 @@ def _frame(
     measures: dict[str, list[Bounded]] = {"confidence": [_confidence(rule) for rule in rules]}
     if units is not None:
         columns["support"] = [float(Fraction(rule.both.value, units)) for rule in rules]
-        for measure in comparisons:
-            measures[measure.__name__[1:]] = [measure(rule, units) for rule in rules]
+    if units is not None and compared is not None:
+        alike = [_Rule.of(*rule.names, compared) for rule in rules]
+        for measure in (_lift, _leverage, _conviction):
+            measures[measure.__name__[1:]] = [measure(rule, units) for rule in alike]
     for name, found in measures.items():
         columns[name] = [float(value) for value, _, _ in found]
         columns[f"{name}_low"] = [_down(low) for _, low, _ in found]

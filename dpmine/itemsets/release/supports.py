@@ -22,13 +22,17 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.release.noise import SupportNoise
 
-Itemset: TypeAlias = frozenset[Any]
+Item: TypeAlias = Any
+"""As it is released: integers or texts. Those of one result are mostly of one type, which only the data say."""
+Itemset: TypeAlias = frozenset[Item]
 Interval: TypeAlias = tuple[int, int]
 
 LARGEST_SUPPORT = 2**63 - 1
 """Units are counted in 64 bits: no support is larger."""
 MOST_ITEMS = 12
 """Of an itemset whose subsets are all listed: it has 4095 of them and 523,250 rules."""
+_IN_ONE_BASKET = object()
+"""Beside an itemset: its support in one basket falls along inclusion below those of the unions."""
 
 
 class Consistency(StrEnum):
@@ -51,7 +55,10 @@ class SupportRelease:
         noise: the noise of the values, which says what they use of the budget together.
         consistency: whether the values were made to agree with each other.
         level: a probability. As drawn, each interval holds its true support with at least this probability; monotone,
-            all of them together do. It is about all values, before any are left out for being small.
+            all of them together do, those of `unions` included. It is about all values, before any are left out for
+            being small.
+        unions: where asked for, the same of the units' unions: how many units have all items of an itemset in whatever
+            baskets. Those of single items are the values here.
     """
 
     itemsets: tuple[Itemset, ...]
@@ -60,11 +67,16 @@ class SupportRelease:
     noise: SupportNoise
     consistency: Consistency
     level: Fraction = LEVEL
+    unions: SupportRelease | None = None
+
+    @property
+    def by_itemset(self) -> dict[Itemset, tuple[int, Interval]]:
+        """The value and the interval of each."""
+        return dict(zip(self.itemsets, zip(self.values, self.intervals, strict=True), strict=True))
 
     def reaching(self, itemsets: Sequence[Itemset], least: int | None) -> tuple[Itemset, ...]:
         """Those of `itemsets` whose value is at least `least`; for None, those whose interval does not reach 0."""
-        pairs = zip(self.values, self.intervals, strict=True)
-        known = dict(zip(self.itemsets, pairs, strict=True))
+        known = self.by_itemset
         return tuple(each for each in itemsets if _reaches(*known[each], least))
 
     def of_parts(self, itemsets: Sequence[Itemset]) -> SupportRelease:
@@ -73,13 +85,15 @@ class SupportRelease:
         rows = zip(self.itemsets, self.values, self.intervals, strict=True)
         kept = [row for row in rows if row[0] in wanted]
         named, values, intervals = ([*column] for column in zip(*kept, strict=True)) if kept else ([], [], [])
-        return replace(self, itemsets=tuple(named), values=tuple(values), intervals=tuple(intervals))
+        unions = self.unions and self.unions.of_parts(itemsets)
+        return replace(self, itemsets=tuple(named), values=tuple(values), intervals=tuple(intervals), unions=unions)
 
 
 def release(
     itemsets: Sequence[Itemset],
     supports: Sequence[int],
     *,
+    unions: Sequence[int] | None = None,
     noise: SupportNoise,
     consistency: Consistency = Consistency.AS_DRAWN,
     bits: BitSource,
@@ -87,22 +101,40 @@ def release(
     """Noisy supports with their intervals, as private as the noise says, under replace_one and add_remove.
 
     Requires: the itemsets are public by now, each occurs once, and `supports` are their true supports, in units and in
-    the same order. Values and ends of intervals fit into 64 bits.
+    the same order. `unions` are those of the units' unions, of the itemsets of two items and more. They are further
+    counts: all get noise for as many as there are together. Values and ends of intervals fit into 64 bits.
     Raises BadParameter where there are not as many supports as itemsets, or an itemset occurs twice.
     """
     kind = named(Consistency, "consistency", consistency)
     given = tuple(itemsets)
-    if len(given) != len(supports) or len(set(given)) != len(given):
+    larger = [] if unions is None else [itemset for itemset in given if len(itemset) > 1]
+    counts = [*supports, *(unions or ())]
+    if len(given) != len(supports) or len(set(given)) != len(given) or len(counts) != len(given) + len(larger):
         raise BadParameter("supports must be one for each itemset, and every itemset must be given once.")
-    values = tuple(map(_cut, noisy(supports, noise, bits=bits)))
+    values = tuple(map(_cut, noisy(counts, noise, bits=bits)))
     if not given:
         return SupportRelease((), (), (), noise, kind)
     if kind is Consistency.MONOTONE:
-        values, width = consistent(given, values), noise.simultaneous_half_width(len(given))
+        ordered = given if unions is None else (*map(_below_unions, given), *larger)
+        values, width = consistent(ordered, values), noise.simultaneous_half_width(len(counts))
     else:
-        width = noise.half_width(len(given))
-    intervals = tuple(_interval(value, width) for value in values)
-    return SupportRelease(given, tuple(max(0, value) for value in values), intervals, noise, kind)
+        width = noise.half_width(len(counts))
+    rows = [(max(0, value), _interval(value, width)) for value in values]
+
+    def released(rows: Iterable[tuple[int, Interval]]) -> SupportRelease:
+        kept, intervals = zip(*rows, strict=True)
+        return SupportRelease(given, kept, intervals, noise, kind)
+
+    alone = released(rows[: len(given)])
+    if unions is None:
+        return alone
+    of_unions = dict(zip(given, rows, strict=False)) | dict(zip(larger, rows[len(given) :], strict=True))
+    return replace(alone, unions=released(of_unions.values()))
+
+
+def _below_unions(itemset: Itemset) -> Itemset:
+    """What stands for an itemset in one basket where the itemset itself stands for a union; of one item both are."""
+    return itemset if len(itemset) == 1 else itemset | {_IN_ONE_BASKET}
 
 
 def noisy(supports: Sequence[int], noise: SupportNoise, *, bits: BitSource) -> tuple[int, ...]:
@@ -136,6 +168,15 @@ def with_subsets(itemsets: Sequence[Itemset]) -> tuple[Itemset, ...]:
     return tuple(sorted(found, key=lambda subset: (len(subset), sort_key(subset))))
 
 
+def most_counts(itemsets: int, size: int, *, subsets: bool, unions: bool = False) -> int:
+    """How many counts `itemsets` of at most `size` items have noise for, at most.
+
+    With all their subsets where these are wanted; `unions` adds those of the units' unions, but for single items.
+    """
+    each = 2**size - 1 if subsets else 1
+    return itemsets * (each + (each - size if unions else 0))
+
+
 def _reaches(value: int, interval: Interval, least: int | None) -> bool:
     return interval[0] > 0 if least is None else value >= least
 
@@ -160,20 +201,20 @@ def _inclusions(itemsets: Sequence[Itemset]) -> Iterator[tuple[int, int]]:
                 yield places[subset], place
 
 
-def _parts(itemset: Itemset, largest: int) -> Iterator[tuple[Any, ...]]:
+def _parts(itemset: Itemset, largest: int) -> Iterator[tuple[Item, ...]]:
     """The non-empty parts of an itemset, of up to `largest` items."""
     return chain.from_iterable(combinations(itemset, size) for size in range(1, largest + 1))
 
 
-def in_order(items: Iterable[Any]) -> list[Any]:
+def in_order(items: Iterable[Item]) -> list[Item]:
     """Items sorted, integers before texts."""
     return sorted(items, key=_place)
 
 
-def sort_key(itemset: frozenset[Any]) -> list[tuple[bool, Any]]:
+def sort_key(itemset: Itemset) -> list[tuple[bool, Item]]:
     """What itemsets are sorted by: their items in order."""
     return sorted(map(_place, itemset))
 
 
-def _place(item: Any) -> tuple[bool, Any]:
+def _place(item: Item) -> tuple[bool, Item]:
     return isinstance(item, str), item

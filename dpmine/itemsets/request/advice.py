@@ -5,23 +5,25 @@ from __future__ import annotations
 from bisect import bisect_right
 from contextlib import suppress
 from fractions import Fraction
-from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.ways.discovery import DISCOVER, Discover
-from dpmine.itemsets.ways.expected import BEST_SHARE, USUAL_UNITS, right_from
-from dpmine.itemsets.ways.items_first import ByItems
+from dpmine.itemsets.release.supports import most_counts
+from dpmine.itemsets.ways.registry import WAYS
 from dpmine.options.names import AUTO
-from dpmine.selection.advice import another_run, needed, with_charge
+from dpmine.selection.advice import another_run, with_charge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpmine.itemsets.request.query import Request
-    from dpmine.selection.top_k import TopK
+    from dpmine.itemsets.ways.way import Way
 
+BEST_SHARE = 20
+"""One unit in this many is assumed to have the best itemset; in the benchmarks' data it is 1 in 3 to 31."""
+USUAL_UNITS = 5_000
+"""The assumed number of units where none is given."""
 _LARGEST_ADVISED = 2
 """Up to this ε, more of it is the first advice; beyond, other ways are named before."""
 _LARGEST_COMMON = 10
@@ -36,7 +38,7 @@ _GRID = [Fraction(digits, 10) * Fraction(10) ** power for power in range(-9, 4) 
 
 def advice(request: Request, *, charged: bool) -> str:
     """What more itemsets would have needed, whether the run was charged, and the one step most likely to help."""
-    return " ".join(filter(None, [with_charge(_needed(request), charged=charged), _step(request)]))
+    return " ".join(filter(None, [with_charge(request.way.needed(), charged=charged), _step(request)]))
 
 
 def small_supports(count: int, *, charged: bool) -> str:
@@ -48,15 +50,15 @@ def small_supports(count: int, *, charged: bool) -> str:
 
 def doubt(request: Request) -> str:
     """Why most of the list is expected to be noise, and what helps, from public parameters alone; else ""."""
-    needed, units = right_from(request.top_k, _candidates(request)), request.units
+    needed, units = request.way.right_from(), request.units
     usual = USUAL_UNITS if units is None else units
-    if request.top_k.lists_what_stands_out or needed * BEST_SHARE <= usual:
+    if request.way.lists_what_stands_out or needed * BEST_SHARE <= usual:
         return ""
     assumed = " are assumed; `units=N` says how many there are" if units is None else ""
-    larger = _least_epsilon(request, lambda way: right_from(way, _candidates(request)), request.top_k.name)
+    larger = _least_epsilon(request, lambda way: way.right_from(), request.way.name)
     step = f"`epsilon={float(larger):g}` or more" if larger and larger <= _LARGEST_COMMON else "a larger `epsilon=…`"
     return (
-        f"if the best itemset is in fewer than about {needed:,} units, fewer than half of the {request.top_k.count} "
+        f"if the best itemset is in fewer than about {needed:,} units, fewer than half of the {request.way.count} "
         f"listed are expected to be right: then give {step}, or a smaller `k=…` ({usual:,} units{assumed})."
     )
 
@@ -66,7 +68,7 @@ def long_search(request: Request) -> str:
 
     It is no forecast: numbers of rows and lengths of baskets are private, and what a run says must not show them.
     """
-    size, candidates = request.sizes[1], request.catalogue.candidates(request.sizes)
+    size, candidates = request.terms.sizes[1], request.terms.candidates
     if size < _LARGE_SIZE or (candidates is not None and candidates <= _FEW_CANDIDATES):
         return ""
     return (
@@ -75,20 +77,20 @@ def long_search(request: Request) -> str:
     )
 
 
-def _candidates(request: Request) -> int:
-    """How many public itemsets there are; 0 where there is no public list."""
-    return request.catalogue.candidates(request.sizes) or 0
-
-
-def _needed(request: Request) -> str:
-    way = request.top_k
-    if isinstance(way, Discover):
-        return f"too few items were found. {way.discovery.shortage()}"
-    candidates = request.catalogue.candidates(request.sizes)
-    if way.count == 1 and not isinstance(way, ByItems):
-        return f"{needed(way.mechanism, candidates, noun='itemset')}."
-    lead = ceil(way.lead(candidates or 1))
-    return f"{way.name} needs the best {way.count} to lead {way.lead_over()} by about {lead:,}."
+def counts_of_unions(request: Request, *, several_baskets: bool) -> str:
+    """What lift over the units' unions adds to the counts, from public parameters alone; else ""."""
+    noise = request.split.supports
+    if not request.unions or noise is None:
+        return ""
+    if not several_baskets:
+        return "`lift_of` changes nothing: each unit has one basket, so no further counts are released."
+    count, size = request.terms.count, request.terms.sizes[1]
+    fewer, most = most_counts(count, size, subsets=True), most_counts(count, size, subsets=True, unions=True)
+    before, now = map(noise.simultaneous_half_width, (fewer, most))
+    return (
+        f"`lift_of` adds counts of units' unions: up to {most:,} counts share the budget of supports instead "
+        f"of {fewer:,}. All are within ±{now:,} units instead of ±{before:,}, with probability 0.95."
+    )
 
 
 def _step(request: Request) -> str:
@@ -96,29 +98,29 @@ def _step(request: Request) -> str:
 
     Where supports are unknown, the best is assumed to be that of 1 unit in 20.
     """
-    if not request.top_k.mechanism.private:
+    if not request.way.guarantee().private:
         return ""
     text, epsilon = _option(request)
     if not text:
         units = "the units" if request.units is not None else f"{USUAL_UNITS:,} units"
         return f"No other option is expected to help, if the best is in 1 of {BEST_SHARE} of {units}: stop here."
     first = request.split.total.epsilon
-    return f"{text} {another_run(first, first + epsilon - request.epsilon)}"
+    return f"{text} {another_run(first, first + epsilon - request.terms.epsilon)}"
 
 
 def _option(request: Request) -> tuple[str, Fraction]:
     """What to try, and its ε: one step that is enough by itself where there is one; "" where none helps."""
-    unlisted, present = not request.catalogue.is_given, request.epsilon
+    unlisted, present = not request.terms.has_catalogue, request.terms.epsilon
     better = _better(request)
-    name = better or request.top_k.name
-    larger = _least_epsilon(request, partial(_enough, request), name)
+    name = better or request.way.name
+    larger = _least_epsilon(request, lambda way: way.enough(), name)
     if larger and larger <= _LARGEST_ADVISED:
         return _with_epsilon(request, name, larger), larger
     if better:
         return f"Try {_named(better)}: it is expected to need smaller supports here.", present
-    if request.sizes[0] > 1:
-        return f"Try `size={request.sizes[0] - 1}`: smaller itemsets have larger supports.", present
-    if unlisted and not isinstance(request.top_k, Discover):
+    if request.terms.sizes[0] > 1:
+        return f"Try `size={request.terms.sizes[0] - 1}`: smaller itemsets have larger supports.", present
+    if unlisted and not request.way.finds_items:
         return "Try a public list of the items, `catalogue=FILE`, such as a price list.", present
     if larger and larger <= _LARGEST_COMMON:
         return _with_epsilon(request, name, larger), larger
@@ -130,8 +132,8 @@ def _named(mechanism: str) -> str:
 
 
 def _with_epsilon(request: Request, name: str, epsilon: Fraction) -> str:
-    enough = _enough(request, request.way(name, epsilon))
-    other = "" if name == request.top_k.name else f"{_named(name)} "
+    enough = request.another_way(name, epsilon).enough()
+    other = "" if name == request.way.name else f"{_named(name)} "
     return f"Try {other}`epsilon={float(epsilon):g}`, with which about {enough:,} are enough: {_expected(request)}."
 
 
@@ -142,37 +144,30 @@ def _expected(request: Request) -> str:
     return f"fewer than 1 in {BEST_SHARE} of {USUAL_UNITS:,} units, a guess for the best (`units=N` for your number)"
 
 
-def _enough(request: Request, way: TopK) -> int:
-    """The lead that the best itemsets need, as it is given above; of a discovery, the support of the best."""
-    candidates = request.catalogue.candidates(request.sizes)
-    return _for_half(request, way) if isinstance(way, Discover) else ceil(way.lead(candidates or 1))
-
-
-def _for_half(request: Request, way: TopK) -> int:
+def _for_half(way: Way) -> int:
     """The support that the best needs where half of the list is to be right; the lead where that is unknown."""
-    candidates = request.catalogue.candidates(request.sizes)
-    return right_from(way, candidates or 0) or ceil(way.lead(candidates or 1))
+    return way.right_from() or ceil(way.lead())
 
 
 def _better(request: Request) -> str:
-    """The mechanism that needs less, of what "auto" takes and of discovery; "" where neither does."""
-    enough = {request.top_k.name: _for_half(request, request.top_k)}
-    for name in (AUTO, DISCOVER):
-        with suppress(BadParameter):  # discovery needs a δ, not too small an ε, and items that are not listed
-            way = request.way(name, request.epsilon)
-            enough.setdefault(way.name, _for_half(request, way))
+    """The way that needs less, of what "auto" takes and of those that find items; "" where none does."""
+    enough = {request.way.name: _for_half(request.way)}
+    for name in (AUTO, *(name for name, kind in WAYS.items() if kind.finds_items)):
+        with suppress(BadParameter):  # a discovery needs a δ, not too small an ε, and items that are not listed
+            way = request.another_way(name, request.terms.epsilon)
+            enough.setdefault(way.name, _for_half(way))
     best = min(enough, key=enough.__getitem__)
-    return "" if best == request.top_k.name else best
+    return "" if best == request.way.name else best
 
 
-def _least_epsilon(request: Request, enough: Callable[[TopK], int], name: str) -> Fraction | None:
+def _least_epsilon(request: Request, enough: Callable[[Way], int], name: str) -> Fraction | None:
     """The least ε of two digits at which what is expected is `enough` for the mechanism of this name.
 
     None where it is enough already, or never.
     """
     expected = (USUAL_UNITS if request.units is None else request.units) // BEST_SHARE
-    if enough(request.way(name, request.epsilon)) <= expected:
+    if enough(request.another_way(name, request.terms.epsilon)) <= expected:
         return None
-    larger = _GRID[bisect_right(_GRID, request.epsilon) :]
-    place = bisect_right(larger, 0, key=lambda epsilon: enough(request.way(name, epsilon)) <= expected)
+    larger = _GRID[bisect_right(_GRID, request.terms.epsilon) :]
+    place = bisect_right(larger, 0, key=lambda epsilon: enough(request.another_way(name, epsilon)) <= expected)
     return larger[place] if place < len(larger) else None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.ways.universe import itemset_count
 from dpmine.parameters import whole
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from dpmine.privacy import Guarantee
 
 
@@ -50,41 +51,29 @@ _LEAKS = "the catalogue was taken from the data, which shows that its items exis
 class PublicCatalogue:
     """A list of all items (an Arrow array), nothing, or (not private) whatever the data hold."""
 
-    items: Any
+    items: pa.Array | None
     from_data: bool
 
     @classmethod
-    def of(cls, catalogue: Any, sizes: tuple[int, int]) -> PublicCatalogue:
+    def of(cls, catalogue: object, sizes: tuple[int, int]) -> PublicCatalogue:
         """Read from whatever the user gave; BadParameter when no itemset of the sizes can be made of it."""
         if catalogue is None or (isinstance(catalogue, str) and catalogue == FROM_DATA):
             return cls(None, catalogue is not None)
         from dpmine.itemsets.ingest.catalogue import read_catalogue
 
-        return cls._holding(read_catalogue(catalogue), sizes)
-
-    @classmethod
-    def of_length(cls, length: int, sizes: tuple[int, int]) -> PublicCatalogue:
-        """A list of which only the length is known, to plan with. Raises as `of`."""
-        return cls._holding(range(length), sizes)
-
-    @classmethod
-    def _holding(cls, items: Any, sizes: tuple[int, int]) -> PublicCatalogue:
-        if sizes[1] > len(items):
-            raise BadParameter(
-                f"size must not exceed the {len(items)} items of the catalogue: give at most that "
-                f"(`size={len(items)}`), or a longer catalogue."
-            )
+        items = read_catalogue(catalogue)
+        require_possible(sizes, len(items))
         return cls(items, from_data=False)
-
-    @property
-    def is_given(self) -> bool:
-        """Whether candidates can be listed."""
-        return self.items is not None or self.from_data
 
     def weakened(self, guarantee: Guarantee) -> Guarantee:
         """What is left of a guarantee that was made for a public list."""
         return guarantee.without_privacy(_LEAKS) if self.from_data else guarantee
 
-    def candidates(self, sizes: tuple[int, int]) -> int | None:
-        """How many itemsets the public list allows; None where there is none."""
-        return None if self.items is None else itemset_count(len(self.items), sizes)
+
+def require_possible(sizes: tuple[int, int], items: int) -> None:
+    """BadParameter where no itemset of the largest size can be made of so few items."""
+    if sizes[1] > items:
+        raise BadParameter(
+            f"size must not exceed the {items} items of the catalogue: give at most that (`size={items}`), or a longer "
+            "catalogue."
+        )

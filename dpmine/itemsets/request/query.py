@@ -4,27 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.budget_split import BudgetSplit
-from dpmine.itemsets.release.rules import number_of_units
-from dpmine.itemsets.release.supports import MOST_ITEMS
+from dpmine.itemsets.release.rules import LiftOf, number_of_units
+from dpmine.itemsets.release.supports import MOST_ITEMS, most_counts
 from dpmine.itemsets.request.catalogue import PublicCatalogue, Sizes, parse_sizes
-from dpmine.itemsets.ways.discovery import DISCOVER, Discover, items_per_unit
-from dpmine.itemsets.ways.items_first import ITEMS_FIRST, ItemsFirst
-from dpmine.itemsets.ways.universe import itemset_count
+from dpmine.itemsets.ways.registry import BuiltWay, build_way
+from dpmine.itemsets.ways.way import ListTerms
 from dpmine.options.names import AUTO, plain_name
-from dpmine.parameters import below_one, count_or_share, least_count, positive, probability, public_count, whole
+from dpmine.parameters import (
+    count_or_share,
+    exact_number,
+    least_count,
+    named,
+    positive,
+    probability,
+    public_count,
+    truth,
+    whole,
+)
 from dpmine.privacy import Neighbors, Zcdp
-from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.recommend import unknown
-from dpmine.selection.top_k import NO_DELTA, Built, build_top_k
 
 if TYPE_CHECKING:
+    from dpmine.itemsets.ways.way import Way
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
-    from dpmine.selection.top_k import TopK
 
 
 MOST_PLACES = 100_000
@@ -33,164 +39,131 @@ MOST_RULES = 1_000_000
 """Rules that one run may be asked for: an item of an itemset is on either side, or on none."""
 SUPPORTS_SHARE = Fraction(1, 3)
 """Of ε, where the split is left to us: docs/explanation/measured/itemset_lists.md has the measurements."""
-_TIMES_THE_ITEMS = 4  # by which a catalogue exceeds k where choosing the items first gains more than it uses
-MANY_PLACES = 50
-"""From here on "auto" goes by way of a catalogue's items: docs/explanation/measured/itemset_lists.md compares."""
-DISCOVERED_PLACES = {Neighbors.REPLACE_ONE: 10, Neighbors.ADD_REMOVE: 14}
-"""From here on "auto" discovers the items of an unknown catalogue: docs/explanation/measured/itemset_lists.md compares.
-
-Limited domain gains more from add_remove, which halves all of its noise.
-"""
-_REASONS = {
-    ITEMS_FIRST: (
-        f"auto uses {ITEMS_FIRST}: in lists of {MANY_PLACES} or more, it has mostly found more of the best itemsets "
-        "than other mechanisms."
-    ),
-    DISCOVER: (
-        f"auto uses {DISCOVER}: without a catalogue, in lists of {DISCOVERED_PLACES[Neighbors.REPLACE_ONE]} or more "
-        f"({DISCOVERED_PLACES[Neighbors.ADD_REMOVE]} under add-remove), it has mostly found more of the best itemsets "
-        "than other mechanisms."
-    ),
-}
 _K = "`k`"
-_RELEASE = "give release_support (`release_support=EPS`, or auto), too."
-_NO_CATALOGUE = (
-    "{} chooses among all itemsets of a public catalogue, because the items seen in the data are private: give "
-    "catalogue (`catalogue=FILE`), or give up privacy with `catalogue='from-data'`, or use a "
-    "mechanism that needs no catalogue, such as large_margin."
-)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """ε and the supports' part as they were given, and the arguments of `build_way` beside ε."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """The arguments of a call that chooses itemsets, as they were given, but for those that are about the data.
 
-    epsilon: Fraction
-    release_support: Number | str | None
-    way: dict[str, Any]
+    `dpmine.top_itemset` explains them.
+    """
+
+    k: int = 10
+    size: Sizes = 2
+    epsilon: Number = 1
+    delta: Number = 1e-6
+    mechanism: str = AUTO
+    neighbors: str | Neighbors = Neighbors.REPLACE_ONE
+    catalogue: object = None
+    release_support: Number | str | None = None
+    rules: bool = False
+    lift_of: str | None = None
+    min_support: Number | None = None
+    units: int | None = None
+    kbar: int | None = None
+    max_items_per_unit: int | None = None
+    not_private: bool = False
+
+    def terms(self, known: PublicCatalogue, sizes: tuple[int, int]) -> ListTerms:
+        """Those of choosing, with all of ε; a way that is built gets its part. Raises BadParameter."""
+        count, most = whole(_K, self.k), self.max_items_per_unit
+        if count > MOST_PLACES:
+            raise BadParameter(f"{_K} must be at most {MOST_PLACES:,}.")
+        return ListTerms(
+            count,
+            positive("epsilon", self.epsilon),
+            probability("delta", self.delta) if exact_number("delta", self.delta) else Fraction(0),
+            Neighbors.parse(self.neighbors),
+            sizes,
+            None if known.items is None else len(known.items),
+            from_data=known.from_data,
+            kbar=None if self.kbar is None else public_count("kbar", self.kbar),
+            max_items_per_unit=None if most is None else whole("max_items_per_unit", most),
+            mechanism=plain_name(self.mechanism),
+            not_private=self.not_private,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The top itemsets of a size, and perhaps their supports.
+    """The top itemsets of a size, and perhaps their supports: a query that was checked, and what answers it.
 
     Attributes:
-        sizes: the smallest and the largest size.
+        query: what was asked.
+        terms: those of choosing, with all of ε.
         catalogue: what is public about the items.
-        top_k: what chooses.
-        requested: the mechanism that was asked for.
-        reason: why "auto" takes its mechanism; else "".
-        max_items_per_unit: to which every unit is cut before anything is counted; None for no cut.
+        way: what chooses.
+        reason: why "auto" takes its way; else "".
         split: how the budget is split.
-        subsets: whether the supports of all subsets are released, too, as rules need.
         units: a public number of units, which turns supports into shares.
+        unions: whether supports of the units' unions are released, too, as lift needs where units have several baskets.
         min_support: the least noisy support that is listed; None for those that are certainly no noise around 0.
-        asked: from which another way can be built, to be compared.
     """
 
-    sizes: tuple[int, int]
+    query: Query
+    terms: ListTerms
     catalogue: PublicCatalogue
-    top_k: TopK
-    requested: str
+    way: Way
     reason: str
-    max_items_per_unit: int | None
     split: BudgetSplit
-    subsets: bool
     units: int | None
+    unions: bool
     min_support: int | None
-    asked: Asked
 
     @classmethod
-    def of(
-        cls,
-        *,
-        k: int,
-        size: Sizes,
-        epsilon: Number,
-        delta: Number,
-        mechanism: str,
-        neighbors: str | Neighbors,
-        catalogue: Any,
-        kbar: int | None,
-        max_items_per_unit: int | None,
-        release_support: Number | str | None,
-        rules: bool,
-        units: int | None,
-        not_private: bool,
-        min_support: Number | None = None,
-    ) -> Request:
-        """The arguments of `top_itemsets`. Raises BadParameter, NotPrivate or UnreadableFile (the catalogue)."""
-        requested, sizes = plain_name(mechanism), parse_sizes(size)
-        count = whole(_K, k)
-        if count > MOST_PLACES:
-            raise BadParameter(f"{_K} must be at most {MOST_PLACES:,}.")
-        total = positive("epsilon", epsilon)
-        selection, supports = _split(total, release_support)
-        if rules:
-            _require_rules_possible(count, sizes, supports)
-        public_units = None if units is None else number_of_units(units)
-        least = _least_support(min_support, supports, public_units)
-        known = PublicCatalogue.of(catalogue, sizes)
-        candidates = known.candidates(sizes)
-        if candidates is not None and count > candidates:
-            raise BadParameter(
-                f"{_K} must not exceed the {candidates} itemsets of the catalogue: give at most `k={candidates}`."
-            )
-        way: dict[str, Any] = {
-            "count": count,
-            "delta": delta,
-            "neighbors": Neighbors.parse(neighbors),
-            "not_private": not_private,
-            "kbar": kbar,
-            "max_items_per_unit": max_items_per_unit,
-        }
-        built = build_way(requested, sizes, known, candidates, **way, epsilon=selection)
-        top_k = built.top_k
-        if top_k.needs_catalogue and not known.is_given:
-            raise BadParameter(_NO_CATALOGUE.format(top_k.name))
-        return cls(
-            sizes,
-            known,
-            top_k,
-            requested,
-            built.reason,
-            None if top_k.name == DISCOVER else max_items_per_unit,
-            BudgetSplit.of(top_k, supports, below_one("delta", delta), _most_supports(count, sizes, subsets=rules)),
-            rules,
-            public_units,
-            least,
-            Asked(total, release_support, way),
-        )
+    def of(cls, query: Query) -> Request:
+        """Raises BadParameter, NotPrivate or UnreadableFile (the catalogue)."""
+        sizes = parse_sizes(query.size)
+        known = PublicCatalogue.of(query.catalogue, sizes)
+        terms = query.terms(known, sizes)
+        if terms.candidates is not None and terms.count > terms.candidates:
+            most = terms.candidates
+            raise BadParameter(f"{_K} must not exceed the {most} itemsets of the catalogue: give at most `k={most}`.")
+        (way, reason), supports = _built(terms, query.release_support)
+        has_supports = way.releases_supports or supports > 0
+        if truth("rules", query.rules):
+            _require_rules_possible(terms, has_supports=has_supports)
+        units = None if query.units is None else number_of_units(query.units)
+        unions = _lift_of_unions(query.lift_of, rules=query.rules, units=units)
+        least = _least_support(query.min_support, units, has_supports=has_supports)
+        most = most_counts(terms.count, sizes[1], subsets=query.rules, unions=unions)
+        split = BudgetSplit.of(way.guarantee(), way.rounds(), epsilon=supports, delta=terms.delta, most=most)
+        return cls(query, terms, known, way, reason, split, units, unions, least)
 
     @property
     def guarantee(self) -> Guarantee:
         """That of the whole run, before the unit is known."""
         total = self.split.total
         both = replace(
-            self.top_k.guarantee(),
+            self.way.guarantee(),
             epsilon=total.epsilon,
             delta=total.delta,
             concentrated=Zcdp(total.rho, total.approximate_delta),
         )
         return self.catalogue.weakened(both)
 
-    def way(self, mechanism: str, epsilon: Fraction) -> TopK:
-        """What would choose at another mechanism or another ε, all else as asked. Raises BadParameter."""
-        asked = self.asked
-        built = build_way(
-            mechanism,
-            self.sizes,
-            self.catalogue,
-            self.catalogue.candidates(self.sizes),
-            **(asked.way if mechanism == self.top_k.name else {**asked.way, "kbar": None, "max_items_per_unit": None}),
-            epsilon=_split(positive("epsilon", epsilon), asked.release_support)[0],
-        )
-        return built.top_k
-
     @property
-    def epsilon(self) -> Fraction:
-        """As it was given: that of the selection, or of all where the split was left to us."""
-        return self.asked.epsilon
+    def cut(self) -> int | None:
+        """The number of items to which every unit is cut before anything is counted; None for no cut."""
+        return None if self.way.finds_items else self.terms.max_items_per_unit
+
+    def another_way(self, mechanism: str, epsilon: Fraction) -> Way:
+        """What would choose at another mechanism or another ε, all else as asked. Raises BadParameter."""
+        terms = replace(self.terms, mechanism=mechanism, epsilon=positive("epsilon", epsilon))
+        if mechanism != self.way.name:
+            terms = replace(terms, kbar=None, max_items_per_unit=None)
+        (way, _), _ = _built(terms, self.query.release_support)
+        return way
+
+
+def _built(terms: ListTerms, release_support: Number | str | None) -> tuple[BuiltWay, Fraction]:
+    """The way with its part of ε, and the part of supports: 0 for none, and where the way has all and releases them."""
+    selection, supports = _split(terms.epsilon, release_support)
+    built = build_way(replace(terms, epsilon=selection))
+    if supports and built.way.releases_supports:
+        return build_way(replace(terms, epsilon=selection + supports)), Fraction(0)
+    return built, supports
 
 
 def _split(total: Fraction, release_support: Number | str | None) -> tuple[Fraction, Fraction]:
@@ -205,14 +178,14 @@ def _split(total: Fraction, release_support: Number | str | None) -> tuple[Fract
         raise BadParameter(f"{str(wrong).rstrip('.')}, or auto.") from None
 
 
-def _least_support(given: Number | None, supports: Fraction, units: int | None) -> int | None:
+def _least_support(given: Number | None, units: int | None, *, has_supports: bool) -> int | None:
     """The count of units from which on itemsets are listed.
 
     Raises BadParameter for what is no support, where no supports are released, and for a share of unknown units.
     """
     if given is None:
         return None
-    if not supports:
+    if not has_supports:
         raise BadParameter(
             "min_support is about released supports: give release_support (`release_support=EPS`, or auto), too."
         )
@@ -226,109 +199,29 @@ def _least_support(given: Number | None, supports: Fraction, units: int | None) 
     return least_count(least, units)
 
 
-def _most_supports(count: int, sizes: tuple[int, int], *, subsets: bool) -> int:
-    """How many supports `count` itemsets have at most, with those of all their subsets where they are wanted."""
-    return count * (2 ** sizes[1] - 1) if subsets else count
+def _lift_of_unions(lift_of: str | None, *, rules: bool, units: int | None) -> bool:
+    """Whether lift of the units' unions is asked for; BadParameter for an unknown name, and where there is no lift."""
+    if lift_of is None:
+        return False
+    named(LiftOf, "lift_of", lift_of)
+    if not rules:
+        raise BadParameter(
+            "lift_of is about rules: give release_support (`release_support=EPS`, or auto) and `rules`, too."
+        )
+    if units is None:
+        raise BadParameter("lift_of needs a public number of units: give units (`units=N`), too.")
+    return True
 
 
-def _require_rules_possible(count: int, sizes: tuple[int, int], supports: Fraction) -> None:
-    if not supports:
+def _require_rules_possible(terms: ListTerms, *, has_supports: bool) -> None:
+    largest = terms.sizes[1]
+    if not has_supports:
         raise BadParameter(
             "rules are made of released supports: give release_support (`release_support=EPS`, or auto), too."
         )
-    if sizes[1] < 2:
+    if largest < 2:
         raise BadParameter("rules need itemsets of at least 2 items: give a larger size.")
-    if sizes[1] > MOST_ITEMS:
+    if largest > MOST_ITEMS:
         raise BadParameter(f"size must be at most {MOST_ITEMS} where the supports of all subsets are released.")
-    if count * 3 ** sizes[1] > MOST_RULES:
+    if terms.count * 3**largest > MOST_RULES:
         raise BadParameter(f"k itemsets of size r have up to k·3^r rules, and {MOST_RULES:,} are the most: give less.")
-
-
-def build_way(
-    name: str,
-    sizes: tuple[int, int],
-    known: PublicCatalogue,
-    candidates: int | None,
-    *,
-    kbar: int | None,
-    max_items_per_unit: int | None,
-    **parameters: Any,
-) -> Built:
-    """The way that the mechanism's plain name stands for; "auto" goes by way of the items where there are more places.
-
-    An unknown catalogue is discovered from 10 places on (14 under add_remove), a public one is cut from 50 on.
-    """
-    chosen, known_names = name, (AUTO, DISCOVER, ITEMS_FIRST, *MECHANISMS)
-    if name not in known_names:
-        raise unknown(name, known_names)
-    if name == AUTO and kbar is None:
-        chosen = _by_items(parameters["count"], sizes, known, parameters["neighbors"])
-        if chosen == ITEMS_FIRST and max_items_per_unit is not None:
-            chosen = AUTO
-    if chosen == DISCOVER:
-        way: TopK = _discover(sizes, known, kbar, max_items_per_unit, **parameters)
-    elif chosen == ITEMS_FIRST:
-        way = _items_first(sizes, known, kbar, max_items_per_unit, **parameters)
-    else:
-        most = _itemsets_per_unit(max_items_per_unit, sizes)
-        return build_top_k(name, candidates=candidates, kbar=kbar, max_items_per_unit=most, **parameters)
-    return Built(way, _REASONS[chosen] if name == AUTO else "")
-
-
-def _by_items(count: int, sizes: tuple[int, int], known: PublicCatalogue, neighbors: Neighbors) -> str:
-    """What "auto" takes; "auto" itself where choosing the items first gains nothing."""
-    if not known.is_given:
-        return DISCOVER if count >= DISCOVERED_PLACES[neighbors] else AUTO
-    large = known.items is None or len(known.items) >= _TIMES_THE_ITEMS * count
-    return ITEMS_FIRST if large and count >= MANY_PLACES and sizes[0] > 1 else AUTO
-
-
-def _items_first(
-    sizes: tuple[int, int], known: PublicCatalogue, kbar: int | None, max_items: int | None, **parameters: Any
-) -> ItemsFirst:
-    if max_items is not None:
-        raise BadParameter(f"{ITEMS_FIRST} has no option max_items_per_unit: name the mechanism that has it.")
-    return ItemsFirst.of(
-        parameters["count"],
-        positive("epsilon", parameters["epsilon"]),
-        (probability if known.items is None else below_one)("delta", parameters["delta"]),
-        parameters["neighbors"],
-        sizes=sizes,
-        catalogue_size=None if known.items is None else len(known.items),
-        kept=None if kbar is None else public_count("kbar", kbar),
-    )
-
-
-def _discover(
-    sizes: tuple[int, int], known: PublicCatalogue, kbar: int | None, max_items: int | None, **parameters: Any
-) -> Discover:
-    if known.is_given:
-        raise BadParameter(f"{DISCOVER} is for items that are not public: leave the catalogue out, or the mechanism.")
-    if kbar is not None:
-        raise BadParameter(f"{DISCOVER} has no option kbar: it keeps as many items as it finds.")
-    return Discover.of(
-        parameters["count"],
-        positive("epsilon", parameters["epsilon"]),
-        _some_delta(parameters["delta"]),
-        parameters["neighbors"],
-        sizes=sizes,
-        items_per_unit=items_per_unit(max_items),
-    )
-
-
-def _some_delta(delta: Any) -> Fraction:
-    """δ above 0; BadParameter that says what else would do."""
-    found = below_one("delta", delta)
-    if not found:
-        raise BadParameter(NO_DELTA)
-    return found
-
-
-def _itemsets_per_unit(max_items: int | None, sizes: tuple[int, int]) -> int | None:
-    """How many itemsets of the sizes a unit of `max_items` items supports at most."""
-    if max_items is None:
-        return None
-    supported = itemset_count(whole("max_items_per_unit", max_items), sizes)
-    if not supported:
-        raise BadParameter("max_items_per_unit must be at least the size of the itemsets.")
-    return supported

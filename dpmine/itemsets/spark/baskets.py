@@ -107,6 +107,11 @@ class SparkBaskets(Transactions):
         some = list(codes)
         return replace(self, labels=self.labels.take(some), item_supports=self.item_supports[some])
 
+    def unions(self) -> SparkBaskets:
+        """See `Transactions`. Without its names of baskets, a unit has one."""
+        blocks = None if self.blocks is None else self.blocks.unions(self.kept)
+        return replace(self, rows=replace(self.rows, baskets=()), blocks=blocks)
+
     def items_frame(self, codes: Sequence[int] | NDArray[np.int64], **more: Any) -> DataFrame:
         """A frame of items (`item`), their places in `codes` (`rank`), and `more` columns of theirs."""
         labels = self.labels.take(integer_array(np.asarray(codes, np.int64)))

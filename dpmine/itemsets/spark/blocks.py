@@ -221,9 +221,13 @@ def _block(columns: Sequence[pa.ChunkedArray], units: int, *, numbered: bool) ->
             keep &= key.codes >= 0
         cells = Cells.of_units(keys[:units], keys[units:], items, numbered=numbered)
         baskets = grouped(cells if keep.all() else cells.where(keep), labels, "unit")
+    return _block_row(baskets, lines)
+
+
+def _block_row(baskets: Baskets, lines: int) -> pa.RecordBatch:
     sizes = [np.diff(starts).astype(np.int32) for starts in (baskets.basket_starts, baskets.unit_starts)]
     owned = b"" if baskets.one_basket_each else sizes[1].tobytes()
-    return _row([_written(labels), baskets.items.tobytes(), sizes[0].tobytes(), owned], lines)
+    return _row([_written(baskets.labels), baskets.items.tobytes(), sizes[0].tobytes(), owned], lines)
 
 
 def _row(contents: Sequence[bytes], lines: int) -> pa.RecordBatch:
@@ -249,6 +253,12 @@ def _unpacked(batches: Batches) -> Iterator[Baskets]:
             with pa.ipc.open_stream(labels) as reader:
                 known = reader.read_all().column(0).combine_chunks()
             yield Baskets(known, np.frombuffer(items, np.int32), starts, owned, "unit")
+
+
+def unions(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The blocks with one basket for each unit, the union of its baskets."""
+    for block in _unpacked(batches):
+        yield _block_row(block.unions(), len(block.items))
 
 
 def item_counts(batches: Batches, *, kind: str) -> Iterator[pa.RecordBatch]:

@@ -266,8 +266,7 @@ _UNKNOWN = "a row of a file that was not listed"
 def opened(session: SparkSession, paths: Sequence[str]) -> tuple[DataFrame, list[str]]:
     """A frame of the Parquet files at paths, folders, globs or URLs that Spark opens, and the URLs of these files.
 
-    Or a frame of one table (`table:NAME`), and no URL.
-
+    Of one table (`table:NAME`) there is no URL.
     Its columns are those in the files, then the keys of their partition folders (`key=value`), which are texts.
     Raises UnreadableFile where Spark would read other files than are read locally, and Spark's own errors: of files
     whose columns differ in type, too.
@@ -308,9 +307,8 @@ def _require_seen(paths: Sequence[str]) -> None:
     if any("**" in path and _literal(path) == path for path in paths):
         raise UnreadableFile("Spark knows no **: give the folder, which is read with all that it holds.")
     found = [each for path in paths for each in [path, *glob.glob(path)]]  # noqa: PTH207 - as for local files
-    if any(
-        re.match(r"_|\.[^.]", posixpath.basename(path)) and path.lower().endswith(PARQUET.endings) for path in found
-    ):
+    called = [path for path in found if path.lower().endswith(PARQUET.endings)]
+    if any(re.match(r"_|\.[^.]", posixpath.basename(path)) for path in called):
         raise UnreadableFile("Spark leaves out files whose names begin with _ or a point: give them other names.")
 
 

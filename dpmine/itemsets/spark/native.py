@@ -18,7 +18,7 @@ counts that size (`SparkMiner`): it needs no list of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -110,6 +110,10 @@ class Blocks:
         if longest > on_executors.MOST_LINES:
             raise BadParameter(_ONE_UNIT)
         return cls(frame, number, dict(rows.frame.dtypes)[ITEM])
+
+    def unions(self, kept: Kept) -> Blocks:
+        """The same with one basket for each unit: see `Transactions.unions`."""
+        return replace(self, frame=kept.keep(_mapped(self.frame, on_executors.unions, on_executors.PACKED)))
 
     def item_counts(self) -> DataFrame:
         """A frame of the items and their supports: `item`, `support`."""

@@ -95,6 +95,10 @@ class Transactions(ABC):
         The support of an itemset of these items stays what it was.
         """
 
+    @abstractmethod
+    def unions(self) -> Transactions:
+        """These transactions with one basket for each unit: the union of its baskets."""
+
     def close(self) -> None:  # noqa: B027 - an engine that keeps nothing elsewhere has nothing to do
         """Nothing need be kept for these transactions any more."""
 
@@ -105,8 +109,7 @@ class LoadedTransactions:
 
     Attributes:
         transactions: of any engine; close what was read in the end.
-        item_type: Arrow type of the items as the catalogue or the columns declare it; None where Python values have
-            none.
+        item_type: Arrow type of the items as declared by catalogue or columns; None where Python values have none.
         several_baskets: whether the layout lets a unit have more than one basket.
     """
 
@@ -269,8 +272,7 @@ class Baskets:
     """The items of the baskets of the privacy units, in compressed sparse rows.
 
     Attributes:
-        labels: Arrow array (int64 or string), one entry an item of the catalogue, strictly increasing; an item's
-            code is its position here. Items of a given catalogue that no basket holds are included.
+        labels: as in `Transactions`.
         items: item codes basket after basket, strictly increasing inside a basket, no duplicates.
         basket_starts: int64[baskets + 1]; basket b holds items[basket_starts[b] : basket_starts[b + 1]], never empty.
         unit_starts: int64[units + 1]; unit u owns the baskets unit_starts[u] … unit_starts[u + 1] − 1, at least one.
@@ -333,6 +335,13 @@ class Baskets:
         new_code[old] = np.arange(len(old), dtype=np.int32)
         left = self.keeping(new_code[self.items] >= 0)
         return replace(left, labels=self.labels.take(old.tolist()), items=new_code[left.items])
+
+    def unions(self) -> Self:
+        """See `Transactions.unions`."""
+        units, items = self._holdings()
+        starts = starts_of(np.bincount(units, minlength=self.unit_count))
+        one_each = np.arange(self.unit_count + 1)
+        return replace(self, items=items.astype(np.int32), basket_starts=starts, unit_starts=one_each)
 
     def truncated(self, max_items_per_unit: int) -> Self:
         """See `Transactions.truncated`."""

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 from math import ceil, isqrt, sqrt
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -19,11 +19,13 @@ from dpmine.exact.noise import LARGEST_SCALE, discrete_gaussian_array, whole_sca
 from dpmine.exact.reals import below, decimal_below, exact_ball, working_precision
 from dpmine.itemsets.ways.items_first import ByItems, shot_among
 from dpmine.itemsets.ways.universe import itemset_count
+from dpmine.itemsets.ways.way import Chosen
 from dpmine.itemsets.ways.weighted_pairs import MOST_WEIGHTED_ITEMS, WeightedPairs
 from dpmine.parameters import whole
 from dpmine.privacy import Neighbors, Zcdp, short
+from dpmine.selection.expected import share_of_best
 from dpmine.selection.recommend import least
-from dpmine.selection.top_k import OneShot, rounds_of
+from dpmine.selection.top_k import NO_DELTA, OneShot, rounds_of
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.exact.reals import Ball
     from dpmine.itemsets.transactions.interface import Transactions
-    from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
+    from dpmine.itemsets.ways.universe import ItemsetUniverse
+    from dpmine.itemsets.ways.way import ListTerms
 
 
 DISCOVER = "discover"
@@ -44,6 +47,16 @@ _LOOKS, _REST = (1, 1, 2, 4, 4), 8  # twentieths of ρ: 1/20, 1/10, 1/5, 2/5 or 
 _ENOUGH, _TIMES_THE_PLACES = 60, 4  # items at which it ends, or those with this many itemsets per place
 _WEIGHTED_PLACES, _WEIGHTED_SCALE = 50, 66
 """From which on weighted pairs found more: docs/explanation/measured/itemset_lists.md."""
+DISCOVERED_PLACES = {Neighbors.REPLACE_ONE: 10, Neighbors.ADD_REMOVE: 14}
+"""From here on "auto" discovers the items of an unknown catalogue: docs/explanation/measured/itemset_lists.md compares.
+
+Limited domain gains more from add_remove, which halves all of its noise.
+"""
+_REASON = (
+    f"auto uses {DISCOVER}: without a catalogue, in lists of {DISCOVERED_PLACES[Neighbors.REPLACE_ONE]} or more "
+    f"({DISCOVERED_PLACES[Neighbors.ADD_REMOVE]} under add-remove), it has mostly found more of the best itemsets "
+    "than other mechanisms."
+)
 _BITS = 192
 DIGITS = 12
 """Of ρ, a decimal number."""
@@ -98,20 +111,20 @@ class Discovery:
 
     def shortage(self) -> str:
         """What an item would have needed to be found: facts of the parameters."""
-        most = self.items_per_unit
+        most, alone = self.items_per_unit, ceil(self.enough_alone)
         return (
-            f"An item is found with probability 1/2 if about {ceil(self._alone):,} units have it and nothing else, or "
+            f"An item is found with probability 1/2 if about {alone:,} units have it and nothing else, or "
             f"about {self.enough_units:,} units with {most:,} items each."
         )
 
     @property
     def enough_units(self) -> int:
         """How many units an item needs to be found with probability 1/2, where each has the most items."""
-        return ceil(self._alone * sqrt(self.items_per_unit))
+        return ceil(self.enough_alone * sqrt(self.items_per_unit))
 
     @property
-    def _alone(self) -> float:
-        """The same, where they have nothing else."""
+    def enough_alone(self) -> float:
+        """The same, where they have nothing else, and not rounded."""
         return self.thresholds[-1] / sum(self.looks) / self.weight
 
     @property
@@ -204,36 +217,43 @@ class Discover(ByItems):
     weighted: tuple[WeightedPairs | None, ...]
     """What chooses them in place of a shot; None after as many looks as leave enough for the shot."""
 
-    @classmethod
-    def of(
-        cls,
-        count: int,
-        epsilon: Fraction,
-        delta: Fraction,
-        neighbors: Neighbors,
-        *,
-        sizes: tuple[int, int],
-        items_per_unit: int = ITEMS_PER_UNIT,
-    ) -> Self:
-        """`items_per_unit`: how many of its items a unit may name in the discovery; all of them count in supports.
+    finds_items: ClassVar[bool] = True
 
-        Requires: δ > 0. Raises BadParameter where ε is too small to discover anything.
-        """
+    @classmethod
+    def suits(cls, terms: ListTerms) -> str | None:
+        """Where the items are not public."""
+        if terms.has_catalogue:
+            return f"{DISCOVER} is for items that are not public: leave the catalogue out, or the mechanism."
+        if terms.kbar is not None:
+            return f"{DISCOVER} has no option kbar: it keeps as many items as it finds."
+        return None if terms.delta else NO_DELTA
+
+    @classmethod
+    def advantage(cls, terms: ListTerms) -> str | None:
+        """In lists of some places."""
+        return _REASON if terms.count >= DISCOVERED_PLACES[terms.neighbors] else None
+
+    @classmethod
+    def of(cls, terms: ListTerms) -> Self:
+        """`max_items_per_unit`: how many of its items a unit may name; all of them count in supports."""
+        count, delta, neighbors = terms.count, terms.delta, terms.neighbors
         named = delta / 2
-        rho = decimal_below(rho_at(epsilon, delta - named), DIGITS)
+        rho = decimal_below(rho_at(terms.epsilon, delta - named), DIGITS)
         if not rho:
             raise BadParameter(f"epsilon is too small for {DISCOVER} at this delta: give a larger one.")
         part = rho / (sum(_LOOKS) + _REST)
-        enough = max(_ENOUGH, least(lambda items: itemset_count(items, sizes) >= _TIMES_THE_PLACES * count, start=1))
-        discovery = Discovery(part * sum(_LOOKS), named, neighbors, items_per_unit, _LOOKS, enough)
+        places = _TIMES_THE_PLACES * count
+        enough = max(_ENOUGH, least(lambda items: itemset_count(items, terms.sizes) >= places, start=1))
+        most = items_per_unit(terms.max_items_per_unit)
+        discovery = Discovery(part * sum(_LOOKS), named, neighbors, most, _LOOKS, enough)
         left = [rho - part * spent for spent in accumulate(_LOOKS)]
         shots = tuple(_shot(count, rest, neighbors) for rest in left)
-        pairs = sizes == (2, 2) and count >= _WEIGHTED_PLACES
+        pairs = terms.sizes == (2, 2) and count >= _WEIGHTED_PLACES
         weighted = tuple(
             WeightedPairs(count, rest, neighbors) if pairs and shot.mechanism.scale >= _WEIGHTED_SCALE else None
             for rest, shot in zip(left, shots, strict=True)
         )
-        return cls(count, epsilon, delta, neighbors, sizes, discovery, shots, weighted)
+        return cls(count, terms.epsilon, delta, neighbors, terms.sizes, discovery, shots, weighted)
 
     @property
     def name(self) -> str:
@@ -255,28 +275,44 @@ class Discover(ByItems):
         """All of ρ, however many looks are taken."""
         return Zcdp(self.discovery.rho * (sum(_LOOKS) + _REST) / sum(_LOOKS), self.discovery.delta)
 
-    @property
-    def needs_catalogue(self) -> bool:
-        """It finds one."""
-        return False
-
-    def choose_itemsets(self, universe: ItemsetUniverse, *, bits: BitSource) -> list[Itemset]:
+    def choose(self, universe: ItemsetUniverse, *, bits: BitSource) -> Chosen:
         """Of the items that the discovery found, with what it left of ρ."""
         found = self.discovery.find(universe.transactions, bits=bits)
         codes, last = found.codes.tolist(), found.looks - 1
         weighted = self.weighted[last]
         if weighted is None or len(codes) > MOST_WEIGHTED_ITEMS:
-            return shot_among(universe, codes, self.shots[last], bits=bits)
-        return weighted.choose(universe.transactions, codes, bits=bits)
+            return Chosen(shot_among(universe, codes, self.shots[last], bits=bits))
+        return Chosen(weighted.choose(universe.transactions, codes, bits=bits))
 
     @property
-    def usual(self) -> OneShot | WeightedPairs:
-        """What chooses the itemsets after half of the looks, as is usual."""
-        return self.weighted[len(self.shots) // 2] or self.itemsets
+    def usual_pairs(self) -> WeightedPairs | None:
+        """What chooses the pairs after half of the looks, as is usual; None where the shot does."""
+        return self.weighted[len(self.shots) // 2]
 
-    def lead(self, candidates: int) -> float:  # noqa: ARG002 - only the itemsets of found items are rivals
+    @property
+    def weighs_pairs(self) -> bool:
+        """As is usual."""
+        return self.usual_pairs is not None
+
+    def lead(self) -> float:
         """The itemsets' own; the items' is another matter."""
-        return self.usual.lead(self.candidates)
+        return (self.usual_pairs or self.itemsets).lead(self.candidates)
+
+    def right_from(self) -> int:
+        """Where half of the itemsets are right, and the items of the one in the middle are found as often as not.
+
+        Units are taken to have as many items as they may name, and pairs with weights to count in full.
+        """
+        found = ceil(self.discovery.enough_alone * sqrt(self.discovery.items_per_unit) / share_of_best(self.count / 2))
+        return max(found, (self.usual_pairs or self.itemsets).right_from(self.candidates))
+
+    def needed(self) -> str:
+        """Of the items alone."""
+        return f"too few items were found. {self.discovery.shortage()}"
+
+    def enough(self) -> int:
+        """The support of the best itemset."""
+        return self.right_from()
 
     def rounds(self) -> str:
         """Both stages."""

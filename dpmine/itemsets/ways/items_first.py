@@ -9,24 +9,22 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Self
 
-from dpmine.errors import BadParameter
-from dpmine.itemsets.ways.universe import ItemsetUniverse, itemset_count
+from dpmine.itemsets.ways.universe import itemset_count
+from dpmine.itemsets.ways.way import Chosen, Way
+from dpmine.parameters import probability
 from dpmine.selection.composition import bounded_range_stages
-from dpmine.selection.top_k import LimitedDomainTopK, OneShot, TopK
+from dpmine.selection.top_k import LimitedDomainTopK, OneShot
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.ways.universe import Itemset
-    from dpmine.privacy import Neighbors, Zcdp
-    from dpmine.selection.mechanisms.report_noisy_max import Exponential
-    from dpmine.selection.universes.base import Universe
-
-
-C = TypeVar("C", bound="Hashable")
+    from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
+    from dpmine.itemsets.ways.way import ListTerms
+    from dpmine.privacy import Zcdp
+    from dpmine.selection.top_k import TopK
 
 ITEMS_FIRST = "items_first"
 ITEMS_SHARE = Fraction(1, 3)
@@ -34,12 +32,15 @@ ITEMS_SHARE = Fraction(1, 3)
 
 Measured: docs/explanation/measured/itemset_lists.md.
 """
+MANY_PLACES = 50
+"""From here on "auto" goes by way of a catalogue's items: docs/explanation/measured/itemset_lists.md compares."""
+_TIMES_THE_ITEMS = 4  # by which a catalogue exceeds k where choosing the items first gains more than it uses
 _MORE_ITEMS = 10
 _KBAR = 2**14  # items that an unknown catalogue is cut to: few shops sell more that matter
 
 
 @dataclass(frozen=True, slots=True)
-class ByItems(TopK):
+class ByItems(Way):
     """Items are chosen, then k itemsets of these items: all itemsets of chosen items are public."""
 
     sizes: tuple[int, int]
@@ -55,33 +56,21 @@ class ByItems(TopK):
         """How many items are expected to be chosen."""
 
     @property
-    def mechanism(self) -> Exponential:
-        """That of the last stage, at its ε_0."""
-        return self.itemsets.mechanism
-
-    @property
     def candidates(self) -> int:
         """How many itemsets the last stage is expected to choose from."""
         return itemset_count(self.kept, self.sizes)
 
-    @abstractmethod
-    def choose_itemsets(self, universe: ItemsetUniverse, *, bits: BitSource) -> list[Itemset]:
-        """At most k itemsets."""
-
-    def choose(self, universe: Universe[C], *, bits: BitSource) -> tuple[C, ...]:
-        """At most k itemsets. Raises BadParameter for a universe of anything but itemsets."""
-        itemsets: object = universe  # that a universe of C is one of itemsets is nothing a type can say here
-        if not isinstance(itemsets, ItemsetUniverse):
-            raise BadParameter(f"{self.name} chooses itemsets only.")
-        return tuple(cast("list[C]", self.choose_itemsets(itemsets, bits=bits)))
-
-    def lead(self, candidates: int) -> float:  # noqa: ARG002 - only the itemsets of chosen items are rivals
-        """The itemsets' own; the items' is another matter."""
+    def lead(self) -> float:
+        """The itemsets' own, over the itemsets of chosen items alone; the items' is another matter."""
         return self.itemsets.lead(self.candidates)
 
     def lead_over(self) -> str:
         """The itemsets of chosen items."""
         return f"the other itemsets of the {self.kept} items that are kept"
+
+    def right_from(self) -> int:
+        """That of the last stage: the items of the best itemsets are taken to be among those that are kept."""
+        return self.itemsets.right_from(self.candidates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,35 +87,41 @@ class ItemsFirst(ByItems):
     last: OneShot
 
     @classmethod
-    def of(
-        cls,
-        count: int,
-        epsilon: Fraction,
-        delta: Fraction,
-        neighbors: Neighbors,
-        *,
-        sizes: tuple[int, int],
-        catalogue_size: int | None,
-        kept: int | None = None,
-    ) -> Self:
-        """`kept` is m, by default k + 10; `catalogue_size` is None where the items are not public.
+    def suits(cls, terms: ListTerms) -> str | None:
+        """Where the items that are kept have as many itemsets as are wanted."""
+        if terms.max_items_per_unit is not None:
+            return f"{ITEMS_FIRST} has no option max_items_per_unit: name the mechanism that has it."
+        if itemset_count(_kept(terms), terms.sizes) < terms.count:
+            return "kbar, the number of items that items_first keeps, allows fewer itemsets than `k`."
+        return None
 
-        Raises BadParameter where the itemsets of m items are fewer than k.
-        """
-        wanted = count + _MORE_ITEMS if kept is None else kept
-        number = wanted if catalogue_size is None else min(wanted, catalogue_size)
-        if itemset_count(number, sizes) < count:
-            raise BadParameter("kbar, the number of items that items_first keeps, allows fewer itemsets than `k`.")
-        rest = delta if catalogue_size is not None else delta / 2
+    @classmethod
+    def only_by_name(cls, terms: ListTerms) -> bool:
+        """Without a catalogue."""
+        return not terms.has_catalogue
+
+    @classmethod
+    def advantage(cls, terms: ListTerms) -> str | None:
+        """In long lists out of a large catalogue."""
+        large = terms.catalogue_size is None or terms.catalogue_size >= _TIMES_THE_ITEMS * terms.count
+        long = terms.count >= MANY_PLACES and terms.sizes[0] > 1 and terms.kbar is None
+        return None if cls.only_by_name(terms) or not (large and long) else _REASON
+
+    @classmethod
+    def of(cls, terms: ListTerms) -> Self:
+        """`terms.kbar` is m, by default k + 10."""
+        count, epsilon, delta, neighbors = terms.count, terms.epsilon, terms.delta, terms.neighbors
+        number, is_public = _kept(terms), terms.catalogue_size is not None
+        rest = delta if is_public else probability("delta", delta) / 2
         stages = bounded_range_stages(number, count, ITEMS_SHARE, epsilon, rest)
         none, first, second = Fraction(0), stages.first_epsilon, stages.second_epsilon
         itemsets = OneShot(count, count * second, none, neighbors, second)
-        if catalogue_size is not None:
+        if is_public:
             items: TopK = OneShot(number, number * first, none, neighbors, first)
-            return cls(count, epsilon, stages.delta, neighbors, sizes, items, itemsets)
+            return cls(count, epsilon, stages.delta, neighbors, terms.sizes, items, itemsets)
         slack = delta - stages.delta
         items = LimitedDomainTopK(number, number * first, slack, neighbors, first, slack, max(_KBAR, number))
-        return cls(count, epsilon, delta, neighbors, sizes, items, itemsets)
+        return cls(count, epsilon, delta, neighbors, terms.sizes, items, itemsets)
 
     @property
     def name(self) -> str:
@@ -148,23 +143,32 @@ class ItemsFirst(ByItems):
         """That of both stages."""
         return self.items.zcdp + self.itemsets.zcdp
 
-    @property
-    def needs_catalogue(self) -> bool:
-        """Whether the items have to be public."""
-        return self.items.needs_catalogue
-
-    def choose_itemsets(self, universe: ItemsetUniverse, *, bits: BitSource) -> list[Itemset]:
+    def choose(self, universe: ItemsetUniverse, *, bits: BitSource) -> Chosen:
         """Of the items of the first stage."""
         found = self.items.choose(universe.of_items(), bits=bits)
-        return shot_among(universe, sorted(code for (code,) in found), self.itemsets, bits=bits)
+        return Chosen(shot_among(universe, sorted(code for (code,) in found), self.itemsets, bits=bits))
 
     def rounds(self) -> str:
         """Both stages."""
         return f"items: {self.items.rounds()}; itemsets of these: {self.itemsets.rounds()}"
 
 
-def shot_among(itemsets: ItemsetUniverse, codes: Sequence[int], shot: OneShot, *, bits: BitSource) -> list[Itemset]:
+_REASON = (
+    f"auto uses {ITEMS_FIRST}: in lists of {MANY_PLACES} or more, it has mostly found more of the best itemsets "
+    "than other mechanisms."
+)
+
+
+def _kept(terms: ListTerms) -> int:
+    """m, at most the number of items of a public catalogue."""
+    wanted = terms.count + _MORE_ITEMS if terms.kbar is None else terms.kbar
+    return wanted if terms.catalogue_size is None else min(wanted, terms.catalogue_size)
+
+
+def shot_among(
+    itemsets: ItemsetUniverse, codes: Sequence[int], shot: OneShot, *, bits: BitSource
+) -> tuple[Itemset, ...]:
     """What the shot chooses of the itemsets of the items `codes`, increasing."""
     left = itemsets.among(codes)
     chosen = () if left is None else shot.choose(left, bits=bits)
-    return [tuple(codes[code] for code in itemset) for itemset in chosen]
+    return tuple(tuple(codes[code] for code in itemset) for itemset in chosen)

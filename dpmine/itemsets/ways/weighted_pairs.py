@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import isqrt, log, sqrt
+from math import isqrt, log, pi, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.exact.noise import LARGEST_SCALE, discrete_gaussian_array, whole_scale
 from dpmine.privacy import Neighbors, Zcdp
+from dpmine.selection.expected import support_needed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,20 +84,27 @@ class WeightedPairs:
         """(σ/S)². The sums of neighbours are √c·S apart at most, or √2·√c·S where one unit takes another's place."""
         return PAIRS_IN_FULL / (self.rho if self.neighbors is Neighbors.REPLACE_ONE else 2 * self.rho)
 
+    def right_from(self, pairs: int) -> int:
+        """The least support of the best at which half of the list is expected to be right, if all units count in full.
+
+        As of Gumbel noise with the same standard deviation.
+        """
+        return support_needed(self.count, self.noise * sqrt(6) / pi, max(pairs, self.count))
+
     def weights(self, pairs: int) -> NDArray[np.int64]:
         """int64[pairs]: what each pair gets of a unit that supports 1, 2, … of them. Rounded down."""
         square = PAIRS_IN_FULL * self.weight**2
         return np.array([min(self.weight, isqrt(square // number)) for number in range(1, pairs + 1)], np.int64)
 
-    def choose(self, transactions: Transactions, codes: Sequence[int], *, bits: BitSource) -> list[Itemset]:
+    def choose(self, transactions: Transactions, codes: Sequence[int], *, bits: BitSource) -> tuple[Itemset, ...]:
         """The pairs, best first, out of all pairs of the items `codes`, increasing; takes a pass over the data."""
         if len(codes) < 2:
-            return []
+            return ()
         first, second = np.triu_indices(len(codes), 1)
         sums = transactions.pair_weights(codes, self.weights(len(first)))[first, second]
         noisy = sums + discrete_gaussian_array(len(sums), self.scale, bits=bits)
         best = np.argsort(-noisy, kind="stable")[: self.count]
-        return [(codes[i], codes[j]) for i, j in zip(first[best].tolist(), second[best].tolist(), strict=True)]
+        return tuple((codes[i], codes[j]) for i, j in zip(first[best].tolist(), second[best].tolist(), strict=True))
 
     def lead(self, pairs: int) -> float:
         """How far the k best must lead, in weights of units that count in full, to be chosen with probability 0.95.

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.models.accuracy_first.objectives import LogisticBounds, LogisticObjective, RidgeBounds, RidgeObjective
-from dpmine.models.accuracy_first.search import Method, falling_noise, search
 from dpmine.models.accuracy_first.settings import (
     DEFAULT_SLACK,
     DEFAULT_STEPS,
@@ -23,7 +22,7 @@ from dpmine.models.accuracy_first.settings import (
     given_number,
     whole_steps,
 )
-from dpmine.models.base import PrivateEstimator
+from dpmine.models.accuracy_first.threshold_search import Method, falling_noise, search
 from dpmine.models.contribution import SharedBudget, require_any
 from dpmine.models.linear.losses import Examples
 from dpmine.models.model_file import (
@@ -39,6 +38,7 @@ from dpmine.models.model_file import (
     truth_of,
 )
 from dpmine.models.model_file import finite as finite_number
+from dpmine.models.private_estimator import PrivateEstimator
 from dpmine.models.supervised import (
     LogisticClassifier,
     PrivateRegressor,

@@ -12,7 +12,7 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import decimal_above
 from dpmine.models.accuracy_first.noise_reduction import require_increasing
-from dpmine.models.accuracy_first.search import DIGITS, ThresholdTest, exponential_test
+from dpmine.models.accuracy_first.threshold_search import DIGITS, ThresholdTest, exponential_test
 from dpmine.models.linear.preprocessing import shortened
 from dpmine.models.linear.sensitivities import float_above
 from dpmine.models.supervised import MISSING_NOTE
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpmine.models.accuracy_first.objectives import Objective, RiskBounds
-    from dpmine.models.accuracy_first.search import Method, SearchOutcome
+    from dpmine.models.accuracy_first.threshold_search import Method, SearchOutcome
     from dpmine.models.contribution import SharedBudget
     from dpmine.models.entries import Floats
     from dpmine.parameters import Number

@@ -12,10 +12,10 @@ from sklearn.utils.validation import _check_feature_names
 
 from dpmine.errors import BadData
 from dpmine.exact.bits import SystemBits
-from dpmine.models.base import PrivateEstimator
 from dpmine.models.entries import require_names
-from dpmine.models.histogram.search import BinSearch
+from dpmine.models.histogram.bin_search import BinSearch
 from dpmine.models.histogram.training import as_pairs, as_values, require_records
+from dpmine.models.private_estimator import PrivateEstimator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding
     from dpmine.models.entries import Floats
+    from dpmine.models.histogram.bin_search import Bins, Bound
     from dpmine.models.histogram.density import AnyDensity
-    from dpmine.models.histogram.search import Bins, Bound
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
 

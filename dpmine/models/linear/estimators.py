@@ -12,12 +12,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.models.contribution import SharedBudget, require_any
-from dpmine.models.linear.intervals import intervals
 from dpmine.models.linear.losses import CappedLogisticLoss, Examples, HuberLoss, LogisticLoss
 from dpmine.models.linear.multinomial import ClassExamples, MultinomialLoss, basis
 from dpmine.models.linear.preprocessing import FeatureBounds, within
-from dpmine.models.linear.training import AUTO, LinearSettings, noise_named, perturbation_of, regularisers
-from dpmine.models.linear.weights import class_weights
+from dpmine.models.linear.training import (
+    AUTO,
+    LinearSettings,
+    class_weights,
+    noise_named,
+    perturbation_of,
+    regularisers,
+)
 from dpmine.models.model_file import (
     ModelFormat,
     SavedEstimator,
@@ -187,7 +192,8 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
                 "coefficient_intervals needs method='output' without a search around it: otherwise what noise does to "
                 "the coefficients depends on the data."
             )
-        return intervals(self.coef_, self.factors_, self.spread_, share)
+        width = np.abs(self.factors_) * self.spread_.half_width(share)
+        return self.coef_ - width, self.coef_ + width
 
     def _inside(self, features: Floats) -> Floats:
         return within(features, self.feature_bounds_, self.norm_bound_)

@@ -45,6 +45,10 @@ _FARTHEST = Fraction(1_733, 1_000)
 """Above √3: how many standard deviations away a privacy loss of ε' must be for the theorem of the tilt."""
 _SLOPES = 32  # trials of the share of a bend that is charged
 _RENYI_BITS, _NARROW = 128, 2.0**-24  # of the balls, and of the search for a rate
+RADIUS_FAILURE = Fraction(1, 2**40)
+"""How rarely the noise leaves the ball that weights are projected on: a matter of accuracy, not of privacy."""
+_CELLS = 100_000  # of a mixture; its tail is bounded from above, by at most one cell
+_NARROW_RADIUS = 2.0**-20  # of the search for a quantile
 _REST = Fraction(1, 1024)  # of δ: for losses of a record that does not pull on the gradient
 
 
@@ -114,6 +118,10 @@ class VectorNoise(ABC):
         """An r with P(‖R‖ > r) ≤ `failure`, for 0 < failure < 1: a quantile, rounded up."""
 
     @abstractmethod
+    def coordinate_quantile(self, dimension: int, failure: float) -> float:
+        """An r with P(|R_1| > r) ≤ `failure`, for one coordinate of R, rounded up: about the least."""
+
+    @abstractmethod
     def length(self, dimension: int) -> float:
         """E‖R‖, in floats: for rules of accuracy."""
 
@@ -160,6 +168,10 @@ class GammaNoise(VectorNoise):
         """The quantile of Gamma(d, 1)."""
         return _norm_quantile(Fraction(dimension), failure, _exactly)
 
+    def coordinate_quantile(self, dimension: int, failure: float) -> float:
+        """That of a mixture of normal variables."""
+        return _gamma_coordinate(dimension, failure)
+
     def length(self, dimension: int) -> float:
         """The mean of Gamma(d, 1), which is d."""
         return float(dimension)
@@ -191,6 +203,12 @@ class _NormalNoise(VectorNoise):
     def quantile(self, dimension: int, failure: Fraction) -> float:
         """The quantile of the chi distribution: ‖R‖²/2 is Gamma(d/2, 1)."""
         return _norm_quantile(Fraction(dimension, 2), failure, _half_square)
+
+    def coordinate_quantile(self, dimension: int, failure: float) -> float:  # noqa: ARG002 - they are independent
+        """That of the normal distribution."""
+        from scipy.special import ndtri
+
+        return float(-ndtri(failure / 2.0)) * (1.0 + _NARROW_RADIUS)
 
     def length(self, dimension: int) -> float:
         """√2 Γ((d + 1)/2)/Γ(d/2), about √d."""
@@ -344,4 +362,29 @@ def _norm_quantile(shape: Fraction, failure: Fraction, scaled: Callable[[float],
         while high - low > high * 2.0**-20:
             middle = (low + high) / 2.0
             low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
+
+
+@lru_cache(maxsize=64)
+def _gamma_coordinate(dimension: int, failure: float) -> float:
+    """An r with P(|R_1| > r) ≤ `failure` for gamma noise.
+
+    A vector of density e^{−‖r‖} in d dimensions is √V times a normal one, where V has the distribution
+    Gamma((d + 1)/2, 2). Both have the characteristic function (1 + ‖s‖²)^{−(d+1)/2}.
+    So P(|R_1| > r) = E erfc(r/√(2V)), an increasing function of V.
+    """
+    from scipy.special import erfc, gammaincinv
+
+    ends = np.sqrt(4.0 * gammaincinv((dimension + 1) / 2.0, np.arange(1, _CELLS + 1) / _CELLS))  # √(2V), the last is ∞
+
+    def tail(radius: float) -> float:
+        return float(erfc(radius / ends).mean())
+
+    low, high = 0.0, 1.0
+    farthest = GammaNoise().quantile(dimension, RADIUS_FAILURE)  # far beyond what the cells can distinguish
+    while tail(high) > failure and high < farthest:
+        high *= 2.0
+    while high - low > high * _NARROW_RADIUS:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if tail(middle) > failure else (low, middle)
     return high

@@ -19,7 +19,7 @@ import numpy as np
 
 from dpmine.models.linear.losses import additions
 from dpmine.models.linear.multinomial import problem_of
-from dpmine.models.linear.noise import GammaNoise, VectorNoise
+from dpmine.models.linear.noise import RADIUS_FAILURE, GammaNoise, VectorNoise
 from dpmine.models.linear.sensitivities import (
     beta1,
     beta2,
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from dpmine.models.linear.noise import NoiseVector
     from dpmine.models.linear.solver import Problem
 
-RADIUS_FAILURE = Fraction(1, 2**40)
-"""How rarely the noise leaves the ball that weights are projected on: a matter of accuracy, not of privacy."""
 _GRID_BITS = 40  # of the radius: far below the noise, and far above the rounding of floats
 _GAMMA = GammaNoise()
 """What noise is where none is named, and what hides the solver's tolerance whatever it is: it needs no δ."""
@@ -101,6 +99,30 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """How far noise moves a unit combination of released weights; public.
+
+    Attributes:
+        noise: the distribution of R.
+        dimension: the number of weights.
+        scale: κ.
+        error: what the grid and the solver's tolerance add at most.
+    """
+
+    noise: VectorNoise
+    dimension: int
+    scale: float
+    error: float
+
+    def half_width(self, level: float) -> float:
+        """A w with P(|⟨a, released − minimiser⟩| ≤ w) ≥ `level`, for every ‖a‖ = 1 and data set; 0 < level < 1."""
+        failure = 1.0 - level - float(RADIUS_FAILURE)
+        if failure <= float(RADIUS_FAILURE):  # no radius is known for less
+            return float("inf")
+        return up(self.scale * self.noise.coordinate_quantile(self.dimension, failure) + self.error)
+
+
+@dataclass(frozen=True, slots=True)
 class Perturbation:
     """A training procedure of `dpmine.models.validation.procedure` for a linear classifier; a parameter is λ > 0.
 
@@ -136,6 +158,10 @@ class Perturbation:
 
     def rho(self, _alpha: Fraction) -> Fraction | None:
         """The ρ of a training under zCDP, where more is proved than (ε, δ) implies."""
+        return None
+
+    def spread(self, _release: Release) -> Spread | None:
+        """The distribution of the noise on the weights; None where that depends on the data."""
         return None
 
     def release(self, size: int, parameter: Fraction, alpha: Fraction) -> Release:
@@ -306,6 +332,14 @@ class OutputPerturbation(Perturbation):
     def rho(self, alpha: Fraction) -> Fraction | None:
         """Of the noise on the solution: rounding and projection are post-processing."""
         return self.noise.rho(alpha)
+
+    def spread(self, release: Release) -> Spread:
+        """w̃ is within τ/Λ of the minimiser, and κ, the grid, τ/Λ and the distribution of R are public."""
+        accuracy = release.accuracy
+        grid = float(release.grid) / 2.0 * self.dimension**0.5
+        rounding = projection_rounding(self.dimension, release.radius)
+        error = up(grid + accuracy.tolerance / accuracy.ridge + rounding)
+        return Spread(self.noise, self.dimension, float(release.scale), error)
 
     def draw(self, _parameter: Fraction, _alpha: Fraction, *, bits: BitSource) -> NoiseVector:
         """R."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.linear.intervals import Spread
+from dpmine.models.entries import is_same
 from dpmine.models.linear.losses import ramp
 from dpmine.models.linear.multinomial import noise_for
 from dpmine.models.linear.noise import GammaNoise, GaussianNoise, RenyiNoise
@@ -30,12 +30,14 @@ from dpmine.parameters import Number, exact_number, positive
 from dpmine.privacy import Guarantee, Neighbors, Zcdp
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import SharedBudget
     from dpmine.models.entries import Floats
     from dpmine.models.linear.losses import Examples, Loss
     from dpmine.models.linear.noise import VectorNoise
-    from dpmine.models.linear.perturbations import Perturbation
+    from dpmine.models.linear.perturbations import Perturbation, Spread
     from dpmine.models.linear.preprocessing import FeatureBounds
     from dpmine.models.validation.terms import CandidateSearch
     from dpmine.zcdp import RenyiBounds
@@ -45,6 +47,7 @@ AUTO = "auto"
 """For lambdas and noise: by a rule of public numbers."""
 NOISES = (AUTO, GammaNoise.name, GaussianNoise.name)
 _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**9)
+_LIGHTEST = 1e-9  # of the weights of classes, over the largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +177,7 @@ class LinearSettings:
         # the same whatever the data hold, given n and λ: which of the two methods ran would disclose something
         release = last.release(size, parameter, alpha)
         promise = self._promised(last).noting(solver_note(self.loss, release.accuracy), *last.noise.notes)
-        return Fitted(parameter, weights, promise, Spread.of(last, release))
+        return Fitted(parameter, weights, promise, last.spread(release))
 
     def _searched(
         self,
@@ -298,3 +301,36 @@ def regularisers(lambdas: Number | Iterable[Number]) -> tuple[Fraction, ...] | N
 def ramp_score(weights: Floats, examples: Examples) -> Fraction:
     """−(1/m) Σ min(1, max(0, 1 − y wᵀx)), each term in fixed point: higher is better."""
     return -fixed_point_mean(ramp(examples.margins(weights)), least=0, most=1)
+
+
+def class_weights(given: Any, classes: Sequence[Any] | None, candidates: int) -> Floats | None:
+    """ω of each class, shape (K,): its weight over the largest one; None where none are given.
+
+    Requires: `classes`, where given, are usable. Raises BadParameter for weights that are no public ones of these
+    classes, and where several `candidates` for λ would have to be compared by a score that knows no weights.
+    """
+    if given is None:
+        return None
+    if isinstance(given, str) and given == "balanced":
+        raise BadParameter(
+            "class_weight='balanced' would read the labels, which no part of the budget covers: give public weights, "
+            "such as {'no': 1, 'yes': 10}."
+        )
+    if not isinstance(given, Mapping):
+        raise BadParameter("class_weight must map labels to public weights, such as {'no': 1, 'yes': 10}.")
+    if classes is None:
+        raise BadParameter("class_weight needs classes=[...]: which labels occur is not public.")
+    if candidates > 1:
+        raise BadParameter("class_weight needs one λ, or lambdas='auto': the choice among several weighs rows alike.")
+    if any(not any(is_same(label, known) for known in classes) for label in given):
+        raise BadParameter("class_weight names a label that is not among the classes.")
+    weights = [_weight_of(label, given) for label in classes]
+    shares = np.array([float(weight / max(weights)) for weight in weights])
+    if shares.min() < _LIGHTEST:
+        raise BadParameter("class_weight: no weight may be less than 1e-9 times the largest.")
+    return shares
+
+
+def _weight_of(label: Any, given: Mapping[Any, Any]) -> Fraction:
+    found = [weight for named, weight in given.items() if is_same(named, label)]
+    return positive("class_weight", found[0] if found else 1)

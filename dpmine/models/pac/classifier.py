@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.models.base import forget_fit
-from dpmine.models.pac.classes.conjunctions import Conjunctions
-from dpmine.models.pac.classes.intervals import Intervals
-from dpmine.models.pac.classes.separators import MOST_DIMENSIONS, Separators, finest_resolution
-from dpmine.models.pac.classes.thresholds import PublicGrid, Stumps, Thresholds
+from dpmine.models.pac.conjunctions import Conjunctions
 from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.intervals import Intervals
+from dpmine.models.pac.separators import MOST_DIMENSIONS, Separators, finest_resolution
+from dpmine.models.pac.thresholds import PublicGrid, Stumps, Thresholds
+from dpmine.models.private_estimator import forget_fit
 from dpmine.models.supervised import (
     MISSING_NOTE,
     PrivateClassifier,

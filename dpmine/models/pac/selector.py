@@ -25,8 +25,6 @@ from dpmine.models.model_file import (
     text_of,
     truth_of,
 )
-from dpmine.models.pac.classes.listed import Listed
-from dpmine.models.pac.classes.thresholds import CutSide
 from dpmine.models.pac.classifier import (
     DEFAULT_GRID,
     GRIDDED,
@@ -36,6 +34,8 @@ from dpmine.models.pac.classifier import (
     class_of,
     presumed_features,
 )
+from dpmine.models.pac.listed import Listed
+from dpmine.models.pac.thresholds import CutSide
 from dpmine.models.supervised import known_classes, unnamed_features
 from dpmine.models.tables import whole_features
 from dpmine.options.names import AUTO, plain_name
@@ -97,7 +97,7 @@ class HypothesisSelector(HypothesisClassifier):
             - "conjunctions": all of some 0/1 features
             - "separators": w·x >= 0, whole weights
             - a `HypothesisClass`, or a list of predictors that were trained on PUBLIC data (as a
-              `dpmine.models.pac.classes.listed.Listed` where the selector is to be cloned)
+              `dpmine.models.pac.listed.Listed` where the selector is to be cloned)
         epsilon: ε > 0, read exactly.
         delta: δ in (0, 1), used by approximate mechanisms only.
         mechanism: as in `dpmine.select`; "auto" is `DEFAULT_MECHANISM` (permute-and-flip).

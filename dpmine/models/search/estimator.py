@@ -14,13 +14,12 @@ from sklearn.utils.validation import _num_samples
 from dpmine.errors import BadData, BadParameter, DpmineError
 from dpmine.exact.bits import SystemBits
 from dpmine.ledger.charging import ROW
-from dpmine.models.base import PrivateEstimator
 from dpmine.models.contribution import require_any
+from dpmine.models.private_estimator import PrivateEstimator
 from dpmine.models.search.candidates import Candidates
-from dpmine.models.search.composition import RunBudget, run_bounds, run_budget, run_rho
 from dpmine.models.search.declared import Declared, Delegating
+from dpmine.models.search.runs import RunBudget, Stopping, StoppingName, run_bounds, run_budget, run_rho, stopping_of
 from dpmine.models.search.scoring import Score, scorer_of
-from dpmine.models.search.stopping import Stopping, StoppingName, stopping_of
 from dpmine.models.supervised import (
     PrivateClassifier,
     checked_column,
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.ledger.charging import Charge
-    from dpmine.models.base import PlannedFit
     from dpmine.models.contribution import Bounding
+    from dpmine.models.private_estimator import PlannedFit
 
 Result = TypeVar("Result")
 

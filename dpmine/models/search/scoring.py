@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.entries import Floats
-    from dpmine.models.search.composition import RunBudget
+    from dpmine.models.search.runs import RunBudget
 
     Scorer = Callable[[Any, Any, NDArray[Any]], "Score"]
     Term = Callable[[Any, Any, NDArray[Any]], Any]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from dataclasses import fields
 from functools import cached_property
-from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmine.errors import BadData, BadParameter
@@ -47,12 +47,10 @@ class TopItemsetJob(Job):
 
     def guarantee_at(self, **others: Any) -> Guarantee:
         """The guarantee, before the unit is known, with other options; no input is opened. Raises BadParameter."""
-        from dpmine.itemsets.request.query import Request
-        from dpmine.itemsets.top import top_itemsets
+        from dpmine.itemsets.request.query import Query, Request
 
-        defaults = {name: each.default for name, each in signature(top_itemsets).parameters.items()}
-        asked, possible = {**defaults, **self._asked, **others}, signature(Request.of).parameters
-        return Request.of(**{name: asked[name] for name in possible}).guarantee
+        asked, names = {**self._asked, **others}, {field.name for field in fields(Query)}
+        return Request.of(Query(**{name: value for name, value in asked.items() if name in names})).guarantee
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""
@@ -134,7 +132,7 @@ class HistogramJob(TableJob):
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""
-        from dpmine.models.histogram.search import density_of_column
+        from dpmine.models.histogram.bin_search import density_of_column
         from dpmine.models.tables import unit_name
 
         column, units, estimator = self.text("column"), self.units, self._estimator()

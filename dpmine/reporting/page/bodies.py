@@ -204,7 +204,7 @@ def _rule_tables(document: dict[str, Any], words: UnitWords) -> tuple[PageTable,
     lifts = [rule.get("lift") for rule in rules]
     if any(lift is not None for lift in lifts):
         columns["lift"] = ["" if lift is None else f"{float(lift):.3g}" for lift in lifts]
-        meaning = f"{meaning} {_LIFT}"
+        meaning = f"{meaning} {_LIFT_OF_UNIONS if several else _LIFT}"
     meaning = meaning.format(many=words.many, one=words.one)
     return (PageTable.of("Association rules, by confidence", columns, numbers=2, meaning=meaning),)
 
@@ -221,6 +221,11 @@ _SEVERAL_BASKETS = (
 _LIFT = (
     "Lift: that share, divided by the share of all {many} that have the items of the second column. It is 1 where the "
     "items on the left make no difference."
+)
+_LIFT_OF_UNIONS = (
+    "Lift is about all that a {one} has had, in whatever baskets. Take the {many} that have had the items on the left. "
+    "The share of these that have also had the items of the second column is divided by the same share of all {many}. "
+    "It is 1 where the items on the left make no difference."
 )
 
 

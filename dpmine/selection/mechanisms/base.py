@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
@@ -54,6 +55,17 @@ class DrawStage:
     margin: Callable[[int], float]
 
 
+class ListWay(StrEnum):
+    """How k candidates are chosen with a mechanism."""
+
+    PEELING = "peeling"
+    """In k rounds, each on what the rounds before left: possible with every mechanism."""
+    ONE_SHOT = "one_shot"
+    """At once, among all candidates."""
+    ONE_SHOT_OF_KEPT = "one_shot_of_kept"
+    """At once, among those that the mechanism keeps, and "nothing"."""
+
+
 Stage: TypeAlias = SearchStage | EarlyStopStage | DrawStage
 
 
@@ -80,6 +92,7 @@ class Mechanism(ABC):
     """Whether the privacy loss, apart from δ, lies in an interval of length ε: then ρ = ε²/8 and not ε²/2."""
     only_by_name: ClassVar[bool] = False
     """Whether "auto" leaves it out, though it could be used: it may charge more than what it would replace."""
+    list_way: ClassVar[ListWay] = ListWay.PEELING
     needs_bounded_units: ClassVar[bool] = False
     """Whether a unit must support few candidates whatever the data, so that units are truncated beforehand."""
 

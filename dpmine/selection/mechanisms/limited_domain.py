@@ -16,7 +16,7 @@ from dpmine.exact.noise import ExponentialNoise, GumbelNoise, Noise, draw
 from dpmine.exact.reals import Ball, Formula, Real, exact_ball, logarithm
 from dpmine.selection.draws import draws_from_best
 from dpmine.selection.laws.noisy_max import StandardNoise, winner_masses
-from dpmine.selection.mechanisms.base import Mechanism
+from dpmine.selection.mechanisms.base import ListWay, Mechanism
 from dpmine.selection.universes.ranking import Padded, Ranking
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ class LimitedDomain(KeptDomain):
 
     name: ClassVar[str] = "limited_domain"
     bounded_range: ClassVar[bool] = True
+    list_way: ClassVar[ListWay] = ListWay.ONE_SHOT_OF_KEPT
     tail: ClassVar[int] = 1
 
     def noise(self) -> GumbelNoise:

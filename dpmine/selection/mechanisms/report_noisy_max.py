@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
 from dpmine.selection.draws import noisy_order
 from dpmine.selection.laws.noisy_max import StandardNoise, winner_masses
-from dpmine.selection.mechanisms.base import Mechanism
+from dpmine.selection.mechanisms.base import ListWay, Mechanism
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
@@ -53,6 +53,7 @@ class Exponential(NoisyMaxMechanism):
 
     name: ClassVar[str] = "exponential"
     bounded_range: ClassVar[bool] = True
+    list_way: ClassVar[ListWay] = ListWay.ONE_SHOT
 
     def noise(self) -> GumbelNoise:
         """Gumbel noise of the mechanism's scale."""

@@ -12,7 +12,7 @@ from support.gallery.learning import forms, shown
 
 import dpmine
 from dpmine.auditing import epsilon_lower_bound
-from dpmine.models.base import PrivateEstimator
+from dpmine.models.private_estimator import PrivateEstimator
 
 FORMS = forms()
 QUICK = [

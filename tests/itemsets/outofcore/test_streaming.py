@@ -187,6 +187,16 @@ def test_bounded_contributions(rows: list[Row], once: bool, limit: int) -> None:
     assert found.pair_weights(items, weights).tolist() == known.pair_weights(items, weights).tolist()
 
 
+@settings(max_examples=examples(10))
+@given(ROWS, BUDGETS)
+def test_baskets_of_a_unit_are_merged(rows: list[Row], budget: MemoryBudget) -> None:
+    table = long_table([*rows, (5, 1, 1), (5, 2, 2)])
+    known, items = read_baskets(table, NAMED).baskets, [0, 1]
+    found = partitioned(table, NAMED, budget)
+    same_answers(found.unions(), known.unions())
+    same_answers(found.projected(items).unions(), known.unions().projected(items))
+
+
 @settings(max_examples=examples(20))
 @given(ROWS, st.booleans())
 def test_partitions_hold_whole_units(rows: list[Row], once: bool) -> None:

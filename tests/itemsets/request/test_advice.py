@@ -10,31 +10,16 @@ from support.cases import every
 
 import dpmine
 from dpmine.itemsets.request.advice import advice
-from dpmine.itemsets.request.query import Request
+from dpmine.itemsets.request.query import Query, Request
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-DEFAULTS: dict[str, Any] = {
-    "k": 1,
-    "size": 2,
-    "epsilon": 1,
-    "delta": "1e-6",
-    "mechanism": "auto",
-    "neighbors": "replace_one",
-    "catalogue": None,
-    "kbar": None,
-    "max_items_per_unit": None,
-    "release_support": None,
-    "rules": False,
-    "units": None,
-    "not_private": False,
-}
 LETTERS = list("abcdefgh")
 
 
 def asked(**changed: Any) -> Request:
-    return Request.of(**{**DEFAULTS, **changed})
+    return Request.of(Query(**{"k": 1, **changed}))
 
 
 @every(
@@ -90,14 +75,9 @@ def test_the_advised_epsilon_is_enough_and_a_smaller_one_is_not(changed: dict[st
     found = re.search(r"Try `epsilon=(\S+)`, with which about ([\d,]+) are enough", text)
     assert found is not None
     epsilon = found[1]
-    lead = lead_needed(asked(**{**changed, "epsilon": epsilon}))
+    lead = asked(**{**changed, "epsilon": epsilon}).way.lead()
     assert lead == pytest.approx(int(found[2]), abs=1)
-    assert lead <= 250 < lead_needed(asked(**{**changed, "epsilon": f"{float(epsilon) - 0.01:g}"}))
-
-
-def lead_needed(request: Request) -> float:
-    """What the mechanism itself says."""
-    return request.top_k.mechanism.lead(1)
+    assert lead <= 250 < asked(**{**changed, "epsilon": f"{float(epsilon) - 0.01:g}"}).way.lead()
 
 
 def test_nothing_is_advised_for_what_is_not_private() -> None:

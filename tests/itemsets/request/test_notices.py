@@ -14,7 +14,6 @@ import pytest
 from support.cases import every
 
 import dpmine
-from dpmine.itemsets.ways.expected import HALF, share_right, support_needed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -153,13 +152,6 @@ def test_a_list_that_will_mostly_be_noise_is_told_before_it_is_charged(tmp_path:
 )
 def test_no_doubt_where_only_what_stands_out_is_listed_or_noise_is_small(options: dict[str, Any]) -> None:
     assert not warned(SALES, **{"catalogue": MANY, **NAMED, **options})
-
-
-def test_the_support_needed_is_the_least_with_half_of_the_list_right() -> None:
-    for k, scale, candidates in [(1, 2.0, 10**6), (20, 20.3, 8_280_415), (50, 5.0, 6_000), (3, 1.0, 3)]:
-        needed = support_needed(k, scale, candidates)
-        assert share_right(k, scale, candidates, needed) >= HALF
-        assert needed == 1 or share_right(k, scale, candidates, needed - 1) < HALF
 
 
 def test_the_command_line_tells_each_notice_once(tmp_path: Path) -> None:

@@ -37,5 +37,5 @@ def test_no_hostile_rows_show(
 
     whole = pa.concat_tables([table.base, *table.rows.values()])
     neighbours = Neighbours(lambda: data(table.base), {"all": lambda: data(whole)}, table.options)
-    runs = Runs(f"sqlite:///{tmp_path}/budget.db", lambda: capfd.readouterr().err)
+    runs = Runs(f"sqlite:///{tmp_path}/budget.db", capfd)
     assert differing(neighbours, runs, engine="spark") == {}

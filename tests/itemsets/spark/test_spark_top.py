@@ -108,6 +108,22 @@ def test_runs_end_to_end_and_leave_nothing_behind(spark: Any, mechanism: str) ->
     assert not cached(spark)
 
 
+def test_lift_of_unions_is_the_local_one(spark: Any) -> None:
+    """60 of 100 customers have both items on different days."""
+    rows = [(unit, day, item) for unit in range(60) for day, item in enumerate("ab")]
+    rows += [(unit, 0, item) for unit in range(60, 100) for item in "ab"]
+    table = pa.table(dict(zip("ubi", map(list, zip(*rows, strict=True)), strict=True)))
+    options: dict[str, Any] = {"catalogue": ["a", "b"], "release_support": 10**6, "epsilon": 10**6, "units": 100}
+    here, there = (
+        dpmine.top_itemsets(data, 1, rules=True, lift_of="units", min_support=0, **OPTIONS, **options)
+        for data in (table, spark.createDataFrame(table).repartition(3))
+    )
+    assert there.to_dict() == here.to_dict()
+    assert there.to_dict()["unions"][0]["noisy_support"] == 100
+    assert there.rules()["lift"].tolist() == [1, 1]
+    assert not cached(spark)
+
+
 def test_many_places(spark: Any) -> None:
     data = mushroom()
     options: dict[str, Any] = {"mechanism": "exact", "not_private": True, "size": "2-3", **data.options}

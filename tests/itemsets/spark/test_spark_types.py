@@ -112,3 +112,14 @@ def test_units_are_cut_as_they_are_here(spark: Any, way: str, limit: int) -> Non
     assert cut.item_supports.tolist() == Miner(here.truncated(limit)).item_supports.tolist()
     assert answers(cut.miner(), 2, 1) == answers(Miner(here.truncated(limit)), 2, 1)
     there.close()
+
+
+def test_baskets_of_a_unit_are_merged_as_they_are_here(spark: Any, way: str) -> None:
+    table = table_of(random_rows(62, units=40))
+    there, here = on_spark(spark, table, LONG).transactions, read_baskets(table, LONG).baskets
+    merged, items = there.projected([0, 2, 3]).unions().miner(), Miner(here.projected([0, 2, 3]).unions())
+    assert isinstance(merged, NativeMiner) is (way == "native")
+    for size in (1, 2, 3):
+        assert answers(merged, size, 1) == answers(items, size, 1)
+    assert [merged.support(pair) for pair in ([0, 1], [1, 2])] == [items.support(pair) for pair in ([0, 1], [1, 2])]
+    there.close()

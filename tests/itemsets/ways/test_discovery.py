@@ -36,6 +36,7 @@ from dpmine.exact.noise import discrete_gaussian_array
 from dpmine.itemsets.ways import discovery as module
 from dpmine.itemsets.ways.discovery import Discover, Discovery
 from dpmine.itemsets.ways.universe import ItemsetUniverse
+from dpmine.itemsets.ways.way import ListTerms
 from dpmine.privacy import Neighbors, Zcdp
 from dpmine.selection.top_k import OneShot
 from dpmine.zcdp import delta_at
@@ -276,7 +277,7 @@ def test_privacy_of_list_and_discovery_together(relation: Neighbors) -> None:
 
 
 def test_every_number_of_looks_has_a_budget_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    way = Discover.of(5, Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE, sizes=(2, 2))
+    way = Discover.of(ListTerms(5, Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE, (2, 2)))
     baskets = baskets_of(SOME, 3)
     universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
     seen_by: list[Any] = []
@@ -284,7 +285,7 @@ def test_every_number_of_looks_has_a_budget_of_its_own(monkeypatch: pytest.Monke
         seen = module.Found(np.array([0, 1]), looks)
         monkeypatch.setattr(Discovery, "find", lambda *_given, seen=seen, **_bits: seen)
         monkeypatch.setattr(module, "shot_among", lambda _universe, *given, **_bits: seen_by.append(given))
-        way.choose_itemsets(universe, bits=SystemBits())
+        way.choose(universe, bits=SystemBits())
     assert seen_by == [([0, 1], shot) for shot in way.shots]
 
 
@@ -337,7 +338,7 @@ def test_law_of_two_looks() -> None:
     """Chi^2 of 1,500 lists at a nominal 1e-9."""
     way, baskets = two_looks(Neighbors.ADD_REMOVE), baskets_of(SOME, 3)
     universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
-    seen = tally(lambda: next(iter(way.choose(universe, bits=SystemBits())), None), 1500)
+    seen = tally(lambda: next(iter(way.choose(universe, bits=SystemBits()).itemsets), None), 1500)
     assert chi_square_p(seen, law_of_two_looks(way, SOME)) > 1e-9
 
 
@@ -349,14 +350,14 @@ def test_law_of_the_list() -> None:
     way = small_way(Neighbors.ADD_REMOVE, discovery, Fraction(1))
     baskets = baskets_of(SOME, 3)
     universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
-    seen = tally(lambda: next(iter(way.choose(universe, bits=SystemBits())), None), 1500)
+    seen = tally(lambda: next(iter(way.choose(universe, bits=SystemBits()).itemsets), None), 1500)
     assert chi_square_p(seen, law_of_lists(way, SOME)) > 1e-9
 
 
 @every("epsilon", [Fraction(1, 100), Fraction(3, 10), Fraction(1), Fraction(40)])
 @every("relation", RELATIONS)
 def test_no_path_costs_more_than_the_claim(relation: Neighbors, epsilon: Fraction) -> None:
-    way = Discover.of(20, epsilon, Fraction(1, 10**6), relation, sizes=(2, 3))
+    way = Discover.of(ListTerms(20, epsilon, Fraction(1, 10**6), relation, (2, 3)))
     for looks, shot in enumerate(way.shots, 1):
         spent = sum(way.discovery.rhos[:looks], Fraction(0)) + shot.zcdp.rho
         assert way.zcdp.rho * Fraction(99, 100) < spent <= way.zcdp.rho
@@ -365,7 +366,7 @@ def test_no_path_costs_more_than_the_claim(relation: Neighbors, epsilon: Fractio
 
 def test_enough_items_have_itemsets_for_all_places() -> None:
     enough = [
-        Discover.of(k, Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE, sizes=sizes).discovery.enough
+        Discover.of(ListTerms(k, Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE, sizes)).discovery.enough
         for k, sizes in [(10, (2, 2)), (1000, (2, 2)), (100, (1, 1))]
     ]
     assert enough == [60, 90, 400]
@@ -375,7 +376,7 @@ def test_a_large_budget_finds_the_best() -> None:
     units: Units = [[{0, 1, 2}]] * 50 + [[{0, 1}]] * 50 + [[{3, 4}]]
     baskets = baskets_of(units)
     universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
-    way = Discover.of(1, Fraction(4000), Fraction(1, 10**6), Neighbors.REPLACE_ONE, sizes=(2, 2))
-    assert way.choose(universe, bits=SystemBits()) == ((0, 1),)
-    nothing = Discover.of(1, Fraction(1, 10), Fraction(1, 10**6), Neighbors.REPLACE_ONE, sizes=(2, 2))
-    assert nothing.choose(universe, bits=SystemBits()) == ()
+    way = Discover.of(ListTerms(1, Fraction(4000), Fraction(1, 10**6), Neighbors.REPLACE_ONE, (2, 2)))
+    assert way.choose(universe, bits=SystemBits()).itemsets == ((0, 1),)
+    nothing = Discover.of(ListTerms(1, Fraction(1, 10), Fraction(1, 10**6), Neighbors.REPLACE_ONE, (2, 2)))
+    assert nothing.choose(universe, bits=SystemBits()).itemsets == ()

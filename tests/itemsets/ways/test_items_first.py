@@ -18,13 +18,13 @@ from support.oracles.mechanisms import chi_square_p, tally
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.counting.miner import Miner, support_of
-from dpmine.itemsets.request.query import MANY_PLACES, Request
-from dpmine.itemsets.ways.items_first import ITEMS_SHARE, ItemsFirst
+from dpmine.itemsets.request.query import Query, Request
+from dpmine.itemsets.ways.items_first import ITEMS_SHARE, MANY_PLACES, ItemsFirst
 from dpmine.itemsets.ways.universe import ItemsetUniverse
+from dpmine.itemsets.ways.way import ListTerms
 from dpmine.privacy import Neighbors
 from dpmine.selection.composition import bounded_range_rounds, bounded_range_stages
 from dpmine.selection.top_k import OneShot
-from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,21 +41,6 @@ UNITS: Units = [
     [{0, 1, 3}],
 ]
 ITEMS = 5
-ASKED: dict[str, Any] = {
-    "k": 1,
-    "size": 2,
-    "epsilon": 1,
-    "delta": "1e-6",
-    "mechanism": "items-first",
-    "neighbors": "replace_one",
-    "catalogue": None,
-    "kbar": None,
-    "max_items_per_unit": None,
-    "release_support": None,
-    "rules": False,
-    "units": None,
-    "not_private": False,
-}
 
 
 def universe(units: Units, items: int, sizes: range, *, public: bool = True) -> ItemsetUniverse:
@@ -78,7 +63,7 @@ def peeled(scores: dict[Any, int], count: int, rate: float) -> dict[tuple[Any, .
 @pytest.mark.statistical
 def test_law_of_the_list() -> None:
     """Against both stages enumerated. Chi^2 of 1,000 draws at a nominal 1e-9."""
-    way = ItemsFirst.of(2, Fraction(6), Fraction(0), Neighbors.ADD_REMOVE, sizes=(2, 2), catalogue_size=ITEMS, kept=3)
+    way = ItemsFirst.of(ListTerms(2, Fraction(6), Fraction(0), Neighbors.ADD_REMOVE, (2, 2), ITEMS, kbar=3))
     pairs, singles = all_supports(UNITS, 2), all_supports(UNITS, 1)
     rates = [float(stage.round_epsilon) for stage in (way.items, way.itemsets) if isinstance(stage, OneShot)]
     expected: dict[Any, float] = {}
@@ -88,30 +73,24 @@ def test_law_of_the_list() -> None:
             expected[chosen] = expected.get(chosen, 0.0) + mass * share
     assert sum(expected.values()) == pytest.approx(1)
     whole = universe(UNITS, ITEMS, range(2, 3))
-    seen = tally(lambda: way.choose(whole, bits=SystemBits()), 1000)
+    seen = tally(lambda: way.choose(whole, bits=SystemBits()).itemsets, 1000)
     assert chi_square_p(seen, expected) > 1e-9
 
 
 @pytest.mark.parametrize("public", [True, False])
 def test_a_large_budget_finds_the_best(public: bool) -> None:
     size = ITEMS if public else None
-    way = ItemsFirst.of(
-        2, Fraction(4000), Fraction(1, 10**6), Neighbors.REPLACE_ONE, sizes=(2, 3), catalogue_size=size, kept=3
-    )
-    assert way.needs_catalogue is public
+    way = ItemsFirst.of(ListTerms(2, Fraction(4000), Fraction(1, 10**6), Neighbors.REPLACE_ONE, (2, 3), size, kbar=3))
     chosen = way.choose(universe(UNITS, ITEMS, range(2, 4), public=public), bits=SystemBits())
-    assert chosen == ((0, 1), (1, 2))
+    assert chosen.itemsets == ((0, 1), (1, 2))
 
 
 def test_fewer_where_few_items_stand_out() -> None:
-    way = ItemsFirst.of(1, Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE, sizes=(2, 2), catalogue_size=None)
-    assert way.choose(universe(UNITS, ITEMS, range(2, 3), public=False), bits=SystemBits()) == ()
+    way = ItemsFirst.of(ListTerms(1, Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE, (2, 2), None))
+    assert way.choose(universe(UNITS, ITEMS, range(2, 3), public=False), bits=SystemBits()).itemsets == ()
 
 
-def test_only_itemsets_have_items() -> None:
-    way = ItemsFirst.of(1, Fraction(1), Fraction(0), Neighbors.REPLACE_ONE, sizes=(2, 2), catalogue_size=ITEMS)
-    with pytest.raises(BadParameter, match="itemsets only"):
-        way.choose(Dense([1, 2, 3]), bits=SystemBits())
+def test_items_are_chosen_of_transactions() -> None:
     with pytest.raises(LookupError, match="transactions"):
         ItemsetUniverse(Miner(baskets_of(UNITS, ITEMS)), range(2, 3), catalogue_is_public=True).among([0, 1])
 
@@ -156,16 +135,16 @@ def test_projection_keeps_supports(units: Units, kept: set[int]) -> None:
 
 
 def asked(**given_: Any) -> Request:
-    return Request.of(**{**ASKED, **given_})
+    return Request.of(Query(**{"k": 1, "mechanism": "items-first", **given_}))
 
 
 def test_asked_for_by_name() -> None:
     request = asked(k=10, epsilon=2, catalogue=[f"item {number}" for number in range(100)])
-    assert isinstance(request.top_k, ItemsFirst)
-    assert (request.top_k.items.count, request.top_k.name, request.requested) == (20, "items_first", "items_first")
+    assert isinstance(request.way, ItemsFirst)
+    assert (request.way.items.count, request.way.name, request.terms.mechanism) == (20, "items_first", "items_first")
     assert (request.guarantee.epsilon, request.guarantee.delta) == (Fraction(2), Fraction(1, 10**6))
     assert "items: 20 rounds" in request.split.rounds
-    unknown = asked(k=10, kbar=7).top_k
+    unknown = asked(k=10, kbar=7).way
     assert isinstance(unknown, ItemsFirst)
     assert (unknown.items.count, unknown.delta) == (7, Fraction(1, 10**6))
 
@@ -173,9 +152,9 @@ def test_asked_for_by_name() -> None:
 def test_pure_with_a_catalogue_only() -> None:
     pure = asked(delta=0, catalogue=list("abcdefghijklmnop"))
     assert (pure.guarantee.epsilon, pure.guarantee.delta) == (Fraction(1), Fraction(0))
-    assert isinstance(pure.top_k, ItemsFirst)
-    assert isinstance(pure.top_k.items, OneShot)
-    assert pure.top_k.items.count * pure.top_k.items.round_epsilon == ITEMS_SHARE
+    assert isinstance(pure.way, ItemsFirst)
+    assert isinstance(pure.way.items, OneShot)
+    assert pure.way.items.count * pure.way.items.round_epsilon == ITEMS_SHARE
     with pytest.raises(BadParameter, match="delta"):
         asked(delta=0)
 
@@ -183,7 +162,7 @@ def test_pure_with_a_catalogue_only() -> None:
 @every(
     ("given_", "words"),
     [
-        ({"k": 7, "kbar": 4}, "fewer itemsets than k"),
+        ({"k": 7, "kbar": 4}, "fewer itemsets than `k`"),
         ({"kbar": 0}, "kbar"),
         ({"kbar": 2**63}, "kbar"),
         ({"max_items_per_unit": 5}, "max_items_per_unit"),
@@ -197,9 +176,9 @@ def test_too_few_items_are_refused(given_: dict[str, Any], words: str) -> None:
 
 def test_auto_takes_it_for_many_places() -> None:
     names: Sequence[str] = [
-        asked(mechanism="auto", k=k, catalogue=range(1000)).top_k.name for k in (MANY_PLACES - 1, MANY_PLACES)
+        asked(mechanism="auto", k=k, catalogue=range(1000)).way.name for k in (MANY_PLACES - 1, MANY_PLACES)
     ]
     assert names == ["exponential", "items_first"]
     assert "items_first" in asked(mechanism="auto", k=MANY_PLACES, catalogue=range(1000)).reason
-    assert asked(mechanism="auto", k=MANY_PLACES, catalogue=range(MANY_PLACES)).top_k.name != "items_first"
-    assert asked(mechanism="auto", k=MANY_PLACES, size=1, catalogue=range(1000)).top_k.name != "items_first"
+    assert asked(mechanism="auto", k=MANY_PLACES, catalogue=range(MANY_PLACES)).way.name != "items_first"
+    assert asked(mechanism="auto", k=MANY_PLACES, size=1, catalogue=range(1000)).way.name != "items_first"

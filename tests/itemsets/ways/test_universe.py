@@ -15,7 +15,7 @@ import pytest
 from support.cases import every
 from support.conformance.adversary import check_head, check_next_floor, check_size, interesting_floors
 from support.goodness import assert_sampled_law
-from support.mechanism_laws import PURE
+from support.mechanisms import PURE
 from support.oracles.itemsets import all_supports, baskets_of
 from support.tapes import assert_law
 

@@ -24,6 +24,7 @@ from dpmine.itemsets.transactions import pairs as counting
 from dpmine.itemsets.ways import discovery, weighted_pairs
 from dpmine.itemsets.ways.discovery import Discover, Discovery
 from dpmine.itemsets.ways.universe import ItemsetUniverse
+from dpmine.itemsets.ways.way import ListTerms
 from dpmine.itemsets.ways.weighted_pairs import WeightedPairs
 from dpmine.privacy import Neighbors
 from dpmine.selection.top_k import OneShot
@@ -156,7 +157,7 @@ def test_law_of_the_list() -> None:
     """Chi^2 of 1,500 lists at a nominal 1e-9."""
     way, baskets = together(Neighbors.ADD_REMOVE), baskets_of(SOME, 3)
     universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
-    seen = tally(lambda: next(iter(way.choose(universe, bits=SystemBits())), None), 1500)
+    seen = tally(lambda: next(iter(way.choose(universe, bits=SystemBits()).itemsets), None), 1500)
     assert chi_square_p(seen, law_of_lists(way, SOME)) > 1e-9
 
 
@@ -212,7 +213,7 @@ def caught(way: WeightedPairs, claimed: WeightedPairs, sums: Sequence[int], othe
 
 def test_pairs_are_weighted_where_a_shot_has_more_noise() -> None:
     def weighs(k: int, epsilon: str, relation: Neighbors, sizes: tuple[int, int] = (2, 2)) -> list[bool]:
-        way = Discover.of(k, Fraction(epsilon), TINY, relation, sizes=sizes)
+        way = Discover.of(ListTerms(k, Fraction(epsilon), TINY, relation, sizes))
         for weighted, shot in zip(way.weighted, way.shots, strict=True):
             assert weighted is None or (weighted.count, weighted.neighbors) == (k, relation)
             assert weighted is None or shot.zcdp.rho <= weighted.rho <= shot.zcdp.rho * Fraction(101, 100)
@@ -229,18 +230,18 @@ def test_pairs_are_weighted_where_a_shot_has_more_noise() -> None:
 def test_what_is_found_decides_between_weights_and_a_shot(monkeypatch: pytest.MonkeyPatch) -> None:
     way = together(Neighbors.REPLACE_ONE)
     monkeypatch.setattr(discovery, "MOST_WEIGHTED_ITEMS", 2)
-    monkeypatch.setattr(discovery, "shot_among", lambda *_given, **_bits: [(0,)])
-    monkeypatch.setattr(WeightedPairs, "choose", lambda *_given, **_bits: [(1,)])
+    monkeypatch.setattr(discovery, "shot_among", lambda *_given, **_bits: ((0,),))
+    monkeypatch.setattr(WeightedPairs, "choose", lambda *_given, **_bits: ((1,),))
     baskets = baskets_of(SOME, 3)
     universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
     for codes, expected in [([0, 1], (1,)), ([0, 1, 2], (0,))]:
         seen = discovery.Found(np.array(codes), 1)
         monkeypatch.setattr(Discovery, "find", lambda *_given, seen=seen, **_bits: seen)
-        assert way.choose_itemsets(universe, bits=SystemBits()) == [expected]
+        assert way.choose(universe, bits=SystemBits()).itemsets == (expected,)
 
 
 def test_every_number_of_looks_has_weights_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    way = Discover.of(50, Fraction(3, 10), TINY, Neighbors.REPLACE_ONE, sizes=(2, 2))
+    way = Discover.of(ListTerms(50, Fraction(3, 10), TINY, Neighbors.REPLACE_ONE, (2, 2)))
     baskets = baskets_of(SOME, 3)
     universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
     used: list[Any] = []
@@ -248,7 +249,7 @@ def test_every_number_of_looks_has_weights_of_its_own(monkeypatch: pytest.Monkey
     for looks in range(1, len(way.weighted) + 1):
         seen = discovery.Found(np.array([0, 1]), looks)
         monkeypatch.setattr(Discovery, "find", lambda *_given, seen=seen, **_bits: seen)
-        way.choose_itemsets(universe, bits=SystemBits())
+        way.choose(universe, bits=SystemBits())
     assert used == list(way.weighted)
     spent = [sum(way.discovery.rhos[:looks]) + each.rho for looks, each in enumerate(used, 1)]
     assert max(spent) <= way.zcdp.rho
@@ -258,8 +259,8 @@ def test_every_number_of_looks_has_weights_of_its_own(monkeypatch: pytest.Monkey
     "k, epsilon, words", [(100, "1", "or, after an early look, or with"), (50, "0.3", "counts, or, with more than 512")]
 )
 def test_the_budget_says_what_is_possible(k: int, epsilon: str, words: str) -> None:
-    assert words in Discover.of(k, Fraction(epsilon), TINY, Neighbors.REPLACE_ONE, sizes=(2, 2)).rounds()
-    assert "weighted" not in Discover.of(10, Fraction(epsilon), TINY, Neighbors.REPLACE_ONE, sizes=(2, 2)).rounds()
+    assert words in Discover.of(ListTerms(k, Fraction(epsilon), TINY, Neighbors.REPLACE_ONE, (2, 2))).rounds()
+    assert "weighted" not in Discover.of(ListTerms(10, Fraction(epsilon), TINY, Neighbors.REPLACE_ONE, (2, 2))).rounds()
 
 
 def test_a_budget_that_is_too_small() -> None:
@@ -270,7 +271,7 @@ def test_a_budget_that_is_too_small() -> None:
 @every("items", [[], [4]])
 def test_no_pair_of_less_than_two_items(items: list[int]) -> None:
     way = WeightedPairs(5, Fraction(1), Neighbors.REPLACE_ONE)
-    assert way.choose(baskets_of([[{4, 5}]]), items, bits=SystemBits()) == []
+    assert way.choose(baskets_of([[{4, 5}]]), items, bits=SystemBits()) == ()
 
 
 def test_a_large_budget_finds_the_best_in_order() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support.mechanism_laws import PURE, UNKNOWN_UNIVERSE
+from support.mechanisms import PURE, UNKNOWN_UNIVERSE
 from support.sealed import SealedBaskets, Untouchable
 from support.spending import spent
 

@@ -12,7 +12,7 @@ from models.accuracy_first.risks import BOUNDS, LOGISTIC, RIDGE, Array, Records,
 from support.cases import every
 from support.numpy_bits import NumpyBits
 
-from dpmine.models.accuracy_first import search as module
+from dpmine.models.accuracy_first import threshold_search as module
 from dpmine.models.accuracy_first.objectives import (
     BLOCK,
     LogisticBounds,
@@ -21,8 +21,8 @@ from dpmine.models.accuracy_first.objectives import (
     RidgeObjective,
     additions,
 )
-from dpmine.models.accuracy_first.search import covariance_hypotheses, minimise_over_ball, output_hypotheses
 from dpmine.models.accuracy_first.settings import UnitBox
+from dpmine.models.accuracy_first.threshold_search import covariance_hypotheses, minimise_over_ball, output_hypotheses
 from dpmine.models.linear.losses import Examples
 from dpmine.models.linear.sensitivities import float_above
 

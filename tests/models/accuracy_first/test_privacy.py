@@ -15,9 +15,10 @@ from scipy.stats import beta
 from support.numpy_bits import NumpyBits
 
 from dpmine.exact.noise import ExponentialNoise
-from dpmine.models.accuracy_first import search as module
+from dpmine.models.accuracy_first import threshold_search as module
 from dpmine.models.accuracy_first.objectives import RidgeBounds, RidgeObjective
-from dpmine.models.accuracy_first.search import (
+from dpmine.models.accuracy_first.settings import SearchTerms
+from dpmine.models.accuracy_first.threshold_search import (
     Method,
     ThresholdTest,
     covariance_hypotheses,
@@ -25,7 +26,6 @@ from dpmine.models.accuracy_first.search import (
     minimise_over_ball,
     search,
 )
-from dpmine.models.accuracy_first.settings import SearchTerms
 
 FALSE_ALARM = 1e-7  # of one confidence bound; below 400 of them a test, so a test is wrong with probability below 4e-5
 RUNS, FEWER = 3000, 1500

@@ -18,9 +18,8 @@ from dpmine.errors import BadParameter
 from dpmine.models.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
 from dpmine.models.accuracy_first.noise_reduction import require_increasing
 from dpmine.models.accuracy_first.objectives import LogisticBounds, RidgeBounds
-from dpmine.models.accuracy_first.search import search
 from dpmine.models.accuracy_first.settings import geometric_levels
-from experiments.accuracy_first_baselines import PaperRidgeBounds, PaperSettings
+from dpmine.models.accuracy_first.threshold_search import search
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -221,11 +220,9 @@ def test_extreme_numbers_fit_or_are_refused(risk: Any, ridge: Any, most: Any, x:
         assert fitted.guarantee_.ex_post_epsilon <= fitted.guarantee_.epsilon
 
 
-def terms_of(size: int = 2000, dimension: int = 3, *, paper: bool = False, **parameters: Any) -> SearchTerms:
+def terms_of(size: int = 2000, **parameters: Any) -> SearchTerms:
     settings = AccuracyFirstRidge(**{**GIVEN, **parameters})._settings()
-    if paper:
-        settings = PaperSettings.like(settings)
-    return settings.terms(RidgeBounds(size, dimension, settings.ridge))
+    return settings.terms(RidgeBounds(size, 3, settings.ridge))
 
 
 def test_levels_are_geometric_and_end_where_the_budget_does() -> None:
@@ -253,33 +250,27 @@ def test_a_test_pays_for_the_levels_there_are() -> None:
 
 
 def test_what_makes_tests_cheaper() -> None:
-    price = terms_of().test.charge
-    assert terms_of(size=4000).test.charge < 0.51 * price
-    assert terms_of(excess_risk=0.1).test.charge < 0.51 * price
-    assert terms_of(regularization=0.4).test.charge < price
-    assert terms_of(slack="1/2").test.charge > 1.9 * price
-    assert terms_of(failure_probability=0.01).test.charge > price
-    wide = AccuracyFirstRidge(**GIVEN)._settings()
-    assert wide.terms(PaperRidgeBounds(2000, 3, wide.ridge)).test.charge > 1.5 * price
-    assert terms_of(paper=True).test.charge > 3 * price
+    charge = terms_of().test.charge
+    assert terms_of(size=4000).test.charge < 0.51 * charge
+    assert terms_of(excess_risk=0.1).test.charge < 0.51 * charge
+    assert terms_of(regularization=0.4).test.charge < charge
+    assert terms_of(slack="1/2").test.charge > 1.9 * charge
+    assert terms_of(failure_probability=0.01).test.charge > charge
 
 
-def test_prices_are_those_of_the_largest_sensitivity() -> None:
-    """Δ = (B + 1)²/n for a ball of radius B = 1/(2√λ): the paper's 16Δ ln(2T/γ)/α, and less than a sharper formula."""
+def test_charges_are_those_of_the_largest_sensitivity() -> None:
+    """Less than a formula for Δ = (B + 1)²/n and a ball of radius B = 1/(2√λ), and not much less."""
     unit = (0.5 / 0.1**0.5 + 1) ** 2 / 2000 / 0.05
-    of_paper = float(terms_of(paper=True, steps=50).test.charge)
-    assert of_paper == pytest.approx(16 * unit * math.log(2 * 50 / 0.1), rel=1e-4)
     roots = (2 * math.log(50 / 0.1)) ** 0.5 + math.log(10) ** 0.5
     for slack in (1, 0.5):
         sharp = float(terms_of(slack=slack, steps=50).test.charge)
         assert 0.7 * roots**2 * unit < slack * sharp < roots**2 * unit
 
 
-@pytest.mark.parametrize("paper", [False, True])
-def test_the_paper_has_one_sensitivity_for_all(paper: bool) -> None:
-    terms, radius = terms_of(paper=paper), RidgeBounds(2000, 3, 0.1).radius
-    short, long = terms.sensitivities(np.array([0.0, radius]))
-    assert (short == long) == paper
+def test_short_hypotheses_are_less_sensitive() -> None:
+    radius = RidgeBounds(2000, 3, 0.1).radius
+    short, long = terms_of().sensitivities(np.array([0.0, radius]))
+    assert short < long
     assert long == pytest.approx((radius + 1) ** 2 / 2000, rel=1e-6)
 
 

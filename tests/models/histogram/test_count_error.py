@@ -14,7 +14,7 @@ from dpmine.models.histogram.density import Density
 from dpmine.models.histogram.estimator import PrivateHistogram
 
 if TYPE_CHECKING:
-    from dpmine.models.histogram.search import BinSearch
+    from dpmine.models.histogram.bin_search import BinSearch
 
 
 def search(**options: Any) -> BinSearch:

@@ -16,9 +16,9 @@ from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter, Guarantee, Neighbors
 from dpmine.exact.bits import BitSource, SystemBits
+from dpmine.models.histogram.bin_search import least_records
 from dpmine.models.histogram.density import PlaneDensity
 from dpmine.models.histogram.estimator import PrivateHistogram
-from dpmine.models.histogram.search import least_records
 from dpmine.models.histogram.spaces import Line, Plane, PlaneGrid, Points, space_of
 from dpmine.models.histogram.training import (
     GRID,

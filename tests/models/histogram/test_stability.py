@@ -24,7 +24,6 @@ from dpmine.models.histogram.training import (
     records_needed,
     stabilities,
 )
-from experiments.histogram import records_lost_as_published, stabilities_as_published
 
 UNIT = Bounds.of(0, 1)
 ALPHA = Fraction(1, 2)
@@ -142,25 +141,13 @@ def test_records_lost_is_the_minimum_of_its_formula(bins: int) -> None:
     assert best - 1e-9 <= lost <= best * (1 + 1e-5) + bins * 2.0**-21
 
 
-@every("bins", [2, 4, 64, 1024])
-def test_the_sharper_form_needs_fewer_records(bins: int) -> None:
-    published = records_lost_as_published(bins, 5, alpha=ALPHA, failure=DELTA)
-    assert float(published) == pytest.approx(2 * log(20e6) * sqrt(bins) / 0.5, abs=1e-2)
-    assert records_lost(bins, 5, alpha=ALPHA, failure=DELTA) < published
-
-
 def test_stabilities_by_hand() -> None:
     bins, records = (4, 16), 1000
     tight = stabilities(bins, records=records, alpha=ALPHA, failure=DELTA)
-    paper = stabilities_as_published(bins, records=records, alpha=ALPHA, failure=DELTA)
-    nu = 2 * log(8e6) / (records * 0.5 * sqrt(1 / 16))
-    assert [float(stable.training) for stable in paper] == pytest.approx([6 / ((1 - nu) / 16)] * 2, rel=1e-4)
-    assert [stable.validation for stable in paper] == [32, 32]
     assert [stable.validation for stable in tight] == [8, 32]
     for count, stable in zip(bins, tight, strict=True):
         lost = records_lost(count, 2, alpha=ALPHA, failure=DELTA)
         assert stable.training == 4 * count / (1 - lost / records)
-        assert stable.training < paper[0].training
 
 
 def test_the_number_of_records_needed_is_enough() -> None:

@@ -14,7 +14,6 @@ from support.numpy_bits import NumpyBits
 
 import dpmine
 from dpmine.errors import BadData, BadParameter
-from dpmine.models.linear.intervals import coordinate_quantile
 from dpmine.models.linear.noise import GammaNoise, GaussianNoise
 
 FITS = 800
@@ -24,14 +23,14 @@ SLACK = 0.04
 
 @every("failure", [0.5, 0.1, 0.01, 1e-4])
 def test_one_coordinate_of_gaussian_noise(failure: float) -> None:
-    found = coordinate_quantile(GaussianNoise(Fraction(1, 10)), 7, failure)
+    found = GaussianNoise(Fraction(1, 10)).coordinate_quantile(7, failure)
     assert found == pytest.approx(norm.isf(failure / 2), rel=1e-5)
 
 
 @every("failure", [0.5, 0.1, 0.01, 1e-3])
 def test_one_coordinate_of_gamma_noise_in_one_dimension(failure: float) -> None:
     """There it is the double exponential distribution: P(|R| > r) = e^{−r}."""
-    found = coordinate_quantile(GammaNoise(), 1, failure)
+    found = GammaNoise().coordinate_quantile(1, failure)
     assert -np.log(failure) <= found <= -np.log(failure) + 0.03
 
 
@@ -42,7 +41,7 @@ def test_one_coordinate_of_gamma_noise(dimension: int, failure: float) -> None:
     generator = np.random.default_rng(dimension)
     normals = generator.normal(size=(400_000, dimension))
     drawn = np.abs(normals[:, 0] / np.linalg.norm(normals, axis=1) * generator.gamma(dimension, size=400_000))
-    found = coordinate_quantile(GammaNoise(), dimension, failure)
+    found = GammaNoise().coordinate_quantile(dimension, failure)
     assert (drawn > found).mean() == pytest.approx(failure, abs=6 * (failure / 400_000) ** 0.5 + 2e-5)
 
 

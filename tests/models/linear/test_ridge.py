@@ -16,9 +16,9 @@ from support.numpy_bits import NumpyBits
 import dpmine
 from dpmine.errors import BadData, BadParameter
 from dpmine.gaussian import profile, ratio_at
-from dpmine.models.linear import moments
-from dpmine.models.linear.moments import Moments, NoisyMoments, moment_count
+from dpmine.models.linear import ridge as module
 from dpmine.models.linear.noise import GammaNoise, GaussianNoise
+from dpmine.models.linear.ridge import Moments, NoisyMoments, moment_count
 
 EXPECTED_FAILED_CHECKS = {
     "check_regressor_data_not_an_array": "two fits have noise of their own, so they do not predict the same",
@@ -53,7 +53,7 @@ def test_scikit_learn_accepts_it() -> None:
 def test_moments_are_a_vector_of_their_own_length() -> None:
     rows = np.random.default_rng(1).uniform(-0.5, 0.5, (7, 4))
     targets = np.linspace(-1, 1, 7)
-    found = moments._moments(rows, targets)
+    found = module._moments(rows, targets)
     expected = np.mean([vector_of(row, target) for row, target in zip(rows, targets, strict=True)], axis=0)
     assert np.allclose(found.vector, expected, atol=1e-15)
     assert len(expected) == moment_count(4)
@@ -117,7 +117,7 @@ def test_an_audit_does_not_accuse() -> None:
 def test_an_audit_notices_a_third_of_the_sensitivity(noise: Any, claim: float) -> None:
     """As if the two matrices were of one row only, and targets moved nothing."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(moments, "_MOVED", moments._MOVED / 3)
+        patch.setattr(module, "_MOVED", module._MOVED / 3)
         assert audited(mechanism(noise), 1.0) > claim
 
 

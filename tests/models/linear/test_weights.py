@@ -20,7 +20,7 @@ from dpmine.models.linear import perturbations
 from dpmine.models.linear.losses import Examples, HuberLoss
 from dpmine.models.linear.multinomial import ClassExamples, MultinomialLoss, problem_of
 from dpmine.models.linear.perturbations import OutputPerturbation
-from dpmine.models.linear.weights import class_weights
+from dpmine.models.linear.training import class_weights
 
 if TYPE_CHECKING:
     from dpmine.models.linear.losses import Loss

@@ -10,7 +10,7 @@ import numpy as np
 from dpmine.models.pac.hypothesis import Records
 
 if TYPE_CHECKING:
-    from dpmine.models.pac.classes.thresholds import PublicGrid
+    from dpmine.models.pac.thresholds import PublicGrid
 
 
 def some_records(size: int, columns: int, seed: int) -> Records:

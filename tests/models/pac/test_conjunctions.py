@@ -20,7 +20,7 @@ from support.tapes import enumerate_law
 
 from dpmine import BadData, BadParameter
 from dpmine.itemsets.counting.miner import _affordable
-from dpmine.models.pac.classes.conjunctions import MOST, Conjunctions, _baskets, _memory_for_all
+from dpmine.models.pac.conjunctions import MOST, Conjunctions, _baskets, _memory_for_all
 from dpmine.models.pac.hypothesis import Records
 from dpmine.privacy import Neighbors
 from dpmine.selection.recommend import build_mechanism

@@ -13,9 +13,9 @@ from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadParameter
-from dpmine.models.pac.classes.intervals import Intervals
-from dpmine.models.pac.classes.thresholds import CutSide, PublicGrid, Runs, Stumps, Thresholds, located
 from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.intervals import Intervals
+from dpmine.models.pac.thresholds import CutSide, PublicGrid, Runs, Stumps, Thresholds, located
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 INTEGERS = st.integers(-(10**18), 10**18)

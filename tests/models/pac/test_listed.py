@@ -20,10 +20,10 @@ from support.goodness import assert_sampled_law
 
 import dpmine
 from dpmine import BadParameter
-from dpmine.models.pac.classes.conjunctions import Conjunction
-from dpmine.models.pac.classes.listed import Listed
-from dpmine.models.pac.classes.thresholds import PublicGrid, Threshold
+from dpmine.models.pac.conjunctions import Conjunction
 from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.listed import Listed
+from dpmine.models.pac.thresholds import PublicGrid, Threshold
 from dpmine.selection.recommend import build_mechanism
 from dpmine.selection.select import law
 

@@ -22,9 +22,9 @@ from support.conformance.adversary import (
 from support.numpy_bits import NumpyBits
 
 from dpmine import law, select
-from dpmine.models.pac.classes.intervals import Intervals, pairs_by_difference
-from dpmine.models.pac.classes.thresholds import CutSide, PublicGrid, Stumps, Thresholds
 from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.intervals import Intervals, pairs_by_difference
+from dpmine.models.pac.thresholds import CutSide, PublicGrid, Stumps, Thresholds
 
 if TYPE_CHECKING:
     from dpmine.models.pac.hypothesis import HypothesisClass
@@ -214,7 +214,7 @@ def test_differences_are_counted_alike_in_slices(monkeypatch: pytest.MonkeyPatch
     generator = np.random.default_rng(4)
     gains, sizes = generator.integers(-30, 30, 200), generator.integers(1, 9, 200).astype(np.uint64)
     whole = pairs_by_difference(gains, sizes, 1, 40, 2147483647)
-    monkeypatch.setattr("dpmine.models.pac.classes.intervals._DIFFERENCES", 120)
+    monkeypatch.setattr("dpmine.models.pac.intervals._DIFFERENCES", 120)
     assert pairs_by_difference(gains, sizes, 1, 40, 2147483647).tolist() == whole.tolist()
     pairs = [(i, j) for i, j in combinations(range(200), 2) if gains[j] - gains[i] == 40]
     assert whole[-1] == sum(int(sizes[i] * sizes[j]) for i, j in pairs)

@@ -16,8 +16,8 @@ from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter, HypothesisSelector, NotPrivate
-from dpmine.models.pac.classes.listed import Listed
-from dpmine.models.pac.classes.thresholds import PublicGrid, Thresholds
+from dpmine.models.pac.listed import Listed
+from dpmine.models.pac.thresholds import PublicGrid, Thresholds
 
 CANARY = 918273.5
 

@@ -9,12 +9,12 @@ import pytest
 from models.pac.oracles import some_records
 from support.cases import every
 
-from dpmine.models.pac.classes.conjunctions import Conjunctions
-from dpmine.models.pac.classes.intervals import Intervals
-from dpmine.models.pac.classes.listed import Listed
-from dpmine.models.pac.classes.separators import Separators
-from dpmine.models.pac.classes.thresholds import CutSide, PublicGrid, Stumps, Thresholds
+from dpmine.models.pac.conjunctions import Conjunctions
 from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.intervals import Intervals
+from dpmine.models.pac.listed import Listed
+from dpmine.models.pac.separators import Separators
+from dpmine.models.pac.thresholds import CutSide, PublicGrid, Stumps, Thresholds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

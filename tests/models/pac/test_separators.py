@@ -12,8 +12,9 @@ import pytest
 from support.cases import every
 
 from dpmine import BadParameter
-from dpmine.models.pac.classes import separators
-from dpmine.models.pac.classes.separators import (
+from dpmine.models.pac import separators
+from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.separators import (
     GRID_STEPS,
     MOST_WEIGHTS,
     Separator,
@@ -25,7 +26,6 @@ from dpmine.models.pac.classes.separators import (
     rounded,
     sign_counts,
 )
-from dpmine.models.pac.hypothesis import Records
 
 SHAPES = [(2, 1), (2, 7), (3, 1), (3, 4), (4, 2), (5, 1), (6, 1)]
 

@@ -17,9 +17,19 @@ from support.tapes import assert_law
 
 from dpmine.auditing.blackbox import epsilon_lower_bound
 from dpmine.errors import BadParameter
-from dpmine.models.search.composition import RunBudget, renyi_epsilon, run_bounds, run_budget, run_rho, total_epsilon
 from dpmine.models.search.estimator import best_of
-from dpmine.models.search.stopping import NegativeBinomial, Stopping, TruncatedPoisson, stopping_of
+from dpmine.models.search.runs import (
+    NegativeBinomial,
+    RunBudget,
+    Stopping,
+    TruncatedPoisson,
+    renyi_epsilon,
+    run_bounds,
+    run_budget,
+    run_rho,
+    stopping_of,
+    total_epsilon,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,7 +24,7 @@ import dpmine
 from dpmine import BadParameter, Declared, PrivateLogisticRegression, PrivateSearchCV
 from dpmine.errors import BadData
 from dpmine.models.contribution import Bounding, Units
-from dpmine.models.search.stopping import stopping_of
+from dpmine.models.search.runs import stopping_of
 from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from support.tapes import assert_law
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import below
-from dpmine.models.search.stopping import NegativeBinomial, Stopping, TruncatedPoisson, stopping_of
+from dpmine.models.search.runs import NegativeBinomial, Stopping, TruncatedPoisson, stopping_of
 
 LAWS: dict[str, tuple[Stopping, Any]] = {
     "geometric": (NegativeBinomial(Fraction(1), Fraction(1, 4)), negative_binomial(1, 0.25)),

@@ -16,7 +16,6 @@ from dpmine.models.validation.procedure import (
     random_split,
     train_size_of,
 )
-from experiments.validation_baselines import random_parts
 
 
 @every(("records", "train"), [(2, 1), (10, 3), (50_000, 20_000), (5, 0), (5, 5)])
@@ -56,12 +55,6 @@ def test_orders_are_uniform() -> None:
     """False alarms: 10^−6."""
     chances: dict[tuple[int, ...], float] = dict.fromkeys(permutations(range(4)), 1 / 24)
     assert_sampled_law(lambda bits: tuple(map(int, random_order(4, bits=bits))), chances, draws=6000)
-
-
-def test_random_parts_are_disjoint_and_even() -> None:
-    parts = random_parts(11, 3, bits=SystemBits())
-    assert sorted(map(len, parts)) == [3, 4, 4]
-    assert sorted(np.concatenate(parts).tolist()) == list(range(11))
 
 
 @every(

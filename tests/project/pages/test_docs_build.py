@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
+STRICT = ["-W", "--keep-going", "-n", "-b", "html"]
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -34,7 +35,7 @@ def module(path: Path) -> Any:
 
 
 def build(source: Path, target: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", "-b", "html", str(source), str(target)]
+    command = [sys.executable, "-m", "sphinx", "-q", *STRICT, str(source), str(target)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "cli")])}
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, env=environment)
 
@@ -90,6 +91,11 @@ def test_a_wrong_link_fails_the_build(wrong: str, tmp_path: Path) -> None:
     done = build(pages, tmp_path / "html")
     assert done.returncode != 0
     assert "WARNING" in done.stderr or "ERROR" in done.stderr
+
+
+def test_make_docs_is_as_strict() -> None:
+    """Continuous integration builds the pages here only."""
+    assert f"sphinx-build {' '.join(STRICT)} docs " in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 def test_every_public_name_has_its_place_in_the_reference() -> None:

@@ -67,6 +67,15 @@ def test_what_was_left_out_had_noise_too() -> None:
     assert changes(subsets, subsets)[0].interval[1] == 2 * noise.simultaneous_half_width(2 + 3, EACH)
 
 
+def test_counts_of_unions_had_noise_too() -> None:
+    """One pair is listed and one is left out: two singles would be shared at best, and the pair has a union."""
+    noise, rows = NOISES[0], [{"items": ["a", "b"], "noisy_support": 9, "interval": [0, 1]}]
+    known = document({"a b": 9}, noise, subsets=[], unions=rows)
+    assert changes(known, known)[0].interval[1] == 2 * noise.simultaneous_half_width(2, EACH)
+    known = document({"a b": 9}, noise, subsets=[], unions=rows, left_out=1)
+    assert changes(known, known)[0].interval[1] == 2 * noise.simultaneous_half_width(2 + 4, EACH)
+
+
 @every("verdict", ["more", "fewer", "not clear"])
 def test_directions(verdict: str) -> None:
     noise, now = NOISES[0], {"more": 1000, "fewer": 0, "not clear": 501}[verdict]

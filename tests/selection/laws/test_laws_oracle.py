@@ -8,13 +8,18 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy import integrate, stats
-from support import mechanism_laws as laws
 from support.cases import every
+from support.mechanisms import made, tight_by
 from support.oracles import laws as law_oracle
 from support.oracles.laws import DUMMY, Candidate, Margin
 
 from dpmine.privacy import Neighbors
+from dpmine.selection.laws.profile import LevelLaw, Profile
+from dpmine.selection.laws.stopping import LaplacePair
+from dpmine.selection.mechanisms.large_margin import LargeMargin
+from dpmine.selection.mechanisms.limited_domain import LimitedDomainPermuteAndFlip
 from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
 
 KNOWN: list[list[Candidate]] = [
     [9.0, 3.0, 2.0],
@@ -31,18 +36,18 @@ PADDED: list[list[Candidate]] = [
 SETTINGS = [(1.0, 0.3), (8.0, 1e-3)]
 
 
-def profile_of(candidates: list[Candidate]) -> laws.Profile:
+def profile_of(candidates: list[Candidate]) -> Profile:
     """The same universe as levels."""
     scores = [candidate for candidate in candidates if candidate is not DUMMY]
-    return laws.Profile.of(scores, candidates.count(DUMMY))
+    return Profile.of(scores, candidates.count(DUMMY))
 
 
-def agree(candidates: list[Candidate], law: laws.LevelLaw, margin: Margin) -> None:
+def agree(candidates: list[Candidate], law: LevelLaw, margin: Margin) -> None:
     """Compare with the oracle's law of a margin mechanism."""
     compare(candidates, law, law_oracle.margin_law(candidates, margin))
 
 
-def compare(candidates: list[Candidate], law: laws.LevelLaw, expected: tuple[list[float], float]) -> None:
+def compare(candidates: list[Candidate], law: LevelLaw, expected: tuple[list[float], float]) -> None:
     """Compare level masses, and nothing, with the oracle's."""
     masses, nothing = expected
     scores = [candidate for candidate in candidates if candidate is not DUMMY]
@@ -57,7 +62,7 @@ def compare(candidates: list[Candidate], law: laws.LevelLaw, expected: tuple[lis
 @pytest.mark.parametrize("candidates", KNOWN + PADDED)
 @pytest.mark.parametrize(("epsilon", "delta"), SETTINGS)
 def test_large_margin(candidates: list[Candidate], epsilon: float, delta: float) -> None:
-    law = laws.large_margin(profile_of(candidates), epsilon=epsilon, delta=delta)
+    law = made(LargeMargin, epsilon, delta).law(profile_of(candidates))
     agree(candidates, law, law_oracle.large_margin(epsilon, delta))
 
 
@@ -67,9 +72,7 @@ def test_large_margin(candidates: list[Candidate], epsilon: float, delta: float)
 def test_large_margin_tight(
     candidates: list[Candidate], neighbors: Neighbors, split: tuple[float, float, float]
 ) -> None:
-    law = laws.large_margin_tight(
-        profile_of(candidates), epsilon=2, delta=0.1, neighbors=neighbors, split=split, delta_share=0.25
-    )
+    law = made(tight_by(split, 0.25), 2, 0.1, neighbors).law(profile_of(candidates))
     unit = 1 if neighbors is Neighbors.ADD_REMOVE else 2
     agree(candidates, law, law_oracle.large_margin_tight(2, 0.1, unit, split, 0.25))
 
@@ -101,9 +104,7 @@ def test_limited_domain_permute_and_flip(
     candidates: list[Candidate], neighbors: Neighbors, kbar: int, epsilon: float, delta: float
 ) -> None:
     """δ = 0.7 with k̄ = 1: there "nothing" stands below the score of a candidate that may leave."""
-    law = laws.limited_domain_permute_and_flip(
-        profile_of(candidates), epsilon=epsilon, delta=delta, kbar=kbar, neighbors=neighbors
-    )
+    law = made(LimitedDomainPermuteAndFlip, epsilon, delta, neighbors, kbar=kbar).law(profile_of(candidates))
     unit = 1 if neighbors is Neighbors.ADD_REMOVE else 2
     compare(candidates, law, law_oracle.limited_domain_permute_and_flip(candidates, epsilon, delta, unit, kbar))
 
@@ -111,10 +112,10 @@ def test_limited_domain_permute_and_flip(
 @pytest.mark.parametrize("scores", [[3.0, 2.0, 2.0, 0.0], [10.0, 9.0, 7.0, -4.0], [1.0], [50.0, 0.0, 0.0]])
 @pytest.mark.parametrize("scale", [2.0, *(pytest.param(other, marks=pytest.mark.slow) for other in (0.3, 40.0))])
 def test_noisy_maxima(scores: list[float], scale: float) -> None:
-    profile = laws.Profile.of(scores)
+    profile = Profile.of(scores)
     for law, noise in (
-        (laws.max_of_laplaces(profile, scale=scale), stats.laplace(scale=scale)),
-        (laws.max_of_exponentials(profile, scale=scale), stats.expon(scale=scale)),
+        (made(MaxOfLaplaces, 1 / scale).law(profile), stats.laplace(scale=scale)),
+        (made(MaxOfExponentials, 1 / scale).law(profile), stats.expon(scale=scale)),
     ):
         expected = law_oracle.winner_law(scores, noise)
         if noise.dist.name == "expon":
@@ -132,7 +133,7 @@ def test_a_distant_level_keeps_its_relative_accuracy() -> None:
         )[0]
         for ends in ((0, 90), (90, 100), (100, 130), (130, 200))
     )
-    assert laws.max_of_laplaces(laws.Profile.of(scores), scale=2).masses[-1] == pytest.approx(expected, rel=1e-8)
+    assert made(MaxOfLaplaces, 0.5).law(Profile.of(scores)).masses[-1] == pytest.approx(expected, rel=1e-8)
 
 
 def test_the_conditioning_density_is_that_of_two_laplace_draws() -> None:
@@ -142,4 +143,4 @@ def test_the_conditioning_density_is_that_of_two_laplace_draws() -> None:
         expected = sum(
             integrate.quad(lambda g, x=x: inner.pdf(x + g) * outer.pdf(g), *ends)[0] for ends in pairwise(cuts)
         )
-        assert laws.LaplacePair(3.0).density(np.array([x]))[0] == pytest.approx(expected, rel=1e-8)
+        assert LaplacePair(3.0).density(np.array([x]))[0] == pytest.approx(expected, rel=1e-8)

@@ -8,13 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import mechanism_laws as laws
 from support.cases import every
 from support.effort import examples
+from support.mechanisms import made
 
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import LevelLaw, Profile
+from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
+from dpmine.selection.mechanisms.exact import Exact
+from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight, StableMaximiser
+from dpmine.selection.mechanisms.limited_domain import LimitedDomain, LimitedDomainPermuteAndFlip
+from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,26 +29,24 @@ UNKNOWN = 2**128
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE
 
 PURE: dict[str, Mechanism] = {
-    "exponential": lambda p, e, _: laws.exponential(p, rate=e / 2),
-    "max_of_laplaces": lambda p, e, _: laws.max_of_laplaces(p, scale=2 / e),
-    "max_of_exponentials": lambda p, e, _: laws.max_of_exponentials(p, scale=2 / e),
+    "exponential": lambda p, e, _: made(Exponential, e / 2).law(p),
+    "max_of_laplaces": lambda p, e, _: made(MaxOfLaplaces, e / 2).law(p),
+    "max_of_exponentials": lambda p, e, _: made(MaxOfExponentials, e / 2).law(p),
 }
 APPROXIMATE: dict[str, Mechanism] = {
-    "large_margin": lambda p, e, d: laws.large_margin(p, epsilon=e, delta=d),
-    "tight, add": lambda p, e, d: laws.large_margin_tight(p, epsilon=e, delta=d, neighbors=ADD),
-    "tight, replace": lambda p, e, d: laws.large_margin_tight(p, epsilon=e, delta=d, neighbors=REPLACE),
-    "stable, add": lambda p, e, d: laws.stable_maximiser(p, epsilon=e, delta=d, neighbors=ADD),
-    "stable, replace": lambda p, e, d: laws.stable_maximiser(p, epsilon=e, delta=d, neighbors=REPLACE),
+    "large_margin": lambda p, e, d: made(LargeMargin, e, d).law(p),
+    "tight, add": lambda p, e, d: made(LargeMarginTight, e, d, ADD).law(p),
+    "tight, replace": lambda p, e, d: made(LargeMarginTight, e, d, REPLACE).law(p),
+    "stable, add": lambda p, e, d: made(StableMaximiser, e, d, ADD).law(p),
+    "stable, replace": lambda p, e, d: made(StableMaximiser, e, d, REPLACE).law(p),
 }
 FOR_COUNTS: dict[str, Mechanism] = {
-    "limited, add": lambda p, e, d: laws.limited_domain(p, epsilon=e, delta=d, kbar=3, neighbors=ADD),
-    "limited, replace": lambda p, e, d: laws.limited_domain(p, epsilon=e, delta=d, kbar=2**20, neighbors=REPLACE),
-    "flip, add": lambda p, e, d: laws.limited_domain_permute_and_flip(p, epsilon=e, delta=d, kbar=3, neighbors=ADD),
-    "flip, replace": lambda p, e, d: laws.limited_domain_permute_and_flip(
-        p, epsilon=e, delta=d, kbar=2**20, neighbors=REPLACE
-    ),
-    "growth, add": lambda p, e, d: laws.bounded_growth(p, epsilon=e, delta=d, growth=6, neighbors=ADD),
-    "growth, replace": lambda p, e, d: laws.bounded_growth(p, epsilon=e, delta=d, growth=6, neighbors=REPLACE),
+    "limited, add": lambda p, e, d: made(LimitedDomain, e, d, ADD, kbar=3).law(p),
+    "limited, replace": lambda p, e, d: made(LimitedDomain, e, d, REPLACE).law(p),
+    "flip, add": lambda p, e, d: made(LimitedDomainPermuteAndFlip, e, d, ADD, kbar=3).law(p),
+    "flip, replace": lambda p, e, d: made(LimitedDomainPermuteAndFlip, e, d, REPLACE).law(p),
+    "growth, add": lambda p, e, d: made(BoundedGrowth, e, d, ADD, growth=6).law(p),
+    "growth, replace": lambda p, e, d: made(BoundedGrowth, e, d, REPLACE, growth=6).law(p),
 }
 ALL = PURE | APPROXIMATE | FOR_COUNTS
 
@@ -156,7 +159,7 @@ def test_nothing_stands_out_among_zeros() -> None:
     for mechanism in ALL.values():
         law = mechanism(Profile((0.0,), (3,), UNKNOWN), 1.0, 1e-6)
         assert law.nothing == pytest.approx(1, abs=1e-12)
-    assert laws.exact(Profile((0.0,), (3,), 2)).nothing == 1
+    assert made(Exact, 1).law(Profile((0.0,), (3,), 2)).nothing == 1
 
 
 def test_the_amount_of_padding_hardly_matters_to_a_margin() -> None:
@@ -180,7 +183,7 @@ def test_padding_of_the_pure_mechanisms_is_more_candidates() -> None:
 
 
 def test_exact_takes_the_best_level() -> None:
-    assert laws.exact(Profile.of([3, 3, 1])).masses.tolist() == [1, 0]
+    assert made(Exact, 1).law(Profile.of([3, 3, 1])).masses.tolist() == [1, 0]
 
 
 @every(
@@ -201,4 +204,4 @@ def test_improper_profiles_are_refused(scores: tuple[float, ...], counts: tuple[
 
 def test_there_must_be_something_to_choose_from() -> None:
     with pytest.raises(BadParameter, match="no candidate"):
-        laws.large_margin(Profile((), ()), epsilon=1, delta=0.1)
+        made(LargeMargin, 1, 0.1).law(Profile((), ()))

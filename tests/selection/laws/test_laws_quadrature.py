@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from support import mechanism_laws as laws
 from support.cases import every
+from support.mechanisms import made
 
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws import noisy_max, stopping
 from dpmine.selection.laws import profile as quadrature
+from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight
+from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROFILES = [
-    laws.Profile((150.0, 147.0, 20.0, 0.0), (1, 12, 300, 10**9)),
-    laws.Profile((420.0, 400.0, 60.0), (1, 50, 2000), 2**128),
+    quadrature.Profile((150.0, 147.0, 20.0, 0.0), (1, 12, 300, 10**9)),
+    quadrature.Profile((420.0, 400.0, 60.0), (1, 50, 2000), 2**128),
 ]
 
 
@@ -61,15 +63,15 @@ def finer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         cached.cache_clear()
 
 
-def all_laws() -> list[laws.LevelLaw]:
+def all_laws() -> list[quadrature.LevelLaw]:
     found = []
     for profile in PROFILES:
         for epsilon in (0.2, 1.0, 4.0):
             found += [
-                laws.large_margin(profile, epsilon=epsilon, delta=1e-3),
-                laws.large_margin_tight(profile, epsilon=epsilon, delta=1e-3, neighbors=Neighbors.REPLACE_ONE),
-                laws.max_of_laplaces(profile, scale=2 / epsilon),
-                laws.max_of_exponentials(profile, scale=2 / epsilon),
+                made(LargeMargin, epsilon, 1e-3).law(profile),
+                made(LargeMarginTight, epsilon, 1e-3, Neighbors.REPLACE_ONE).law(profile),
+                made(MaxOfLaplaces, epsilon / 2).law(profile),
+                made(MaxOfExponentials, epsilon / 2).law(profile),
             ]
     return found
 

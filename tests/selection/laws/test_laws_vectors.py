@@ -8,21 +8,26 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pytest
-from support import mechanism_laws as laws
 from support.cases import every
 from support.datasets import shared_path
+from support.mechanisms import TightEvenly, made
 
 from dpmine.privacy import Neighbors
+from dpmine.selection.laws.profile import LevelLaw, Profile
+from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
+from dpmine.selection.mechanisms.large_margin import LargeMargin, StableMaximiser
+from dpmine.selection.mechanisms.limited_domain import LimitedDomain
+from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Build: TypeAlias = "Callable[[laws.Profile, dict[str, Any]], laws.LevelLaw]"
+Build: TypeAlias = "Callable[[Profile, dict[str, Any]], LevelLaw]"
 
 
-def scale_of(entry: dict[str, Any]) -> float:
-    """1/ε in the monotone form, 2/ε otherwise."""
-    return (1 if entry.get("monotone") else 2) / float(entry["epsilon"])
+def rate_of(entry: dict[str, Any]) -> float:
+    """ε in the monotone form, ε/2 otherwise."""
+    return float(entry["epsilon"]) / (1 if entry.get("monotone") else 2)
 
 
 def terms(entry: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -32,24 +37,22 @@ def terms(entry: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 BUILDERS: dict[str, Build] = {
-    "exponential": lambda p, e: laws.exponential(p, rate=1 / scale_of(e)),
-    "max_of_laplaces": lambda p, e: laws.max_of_laplaces(p, scale=scale_of(e)),
-    "max_of_exponentials": lambda p, e: laws.max_of_exponentials(p, scale=scale_of(e)),
-    "large_margin": lambda p, e: laws.large_margin(p, epsilon=e["epsilon"], delta=e["delta"]),
-    "large_margin_padded": lambda p, e: laws.large_margin(
-        replace(p, dummies=2**128), epsilon=e["epsilon"], delta=e["delta"]
-    ),
+    "exponential": lambda p, e: made(Exponential, rate_of(e)).law(p),
+    "max_of_laplaces": lambda p, e: made(MaxOfLaplaces, rate_of(e)).law(p),
+    "max_of_exponentials": lambda p, e: made(MaxOfExponentials, rate_of(e)).law(p),
+    "large_margin": lambda p, e: made(LargeMargin, e["epsilon"], e["delta"]).law(p),
+    "large_margin_padded": lambda p, e: made(LargeMargin, e["epsilon"], e["delta"]).law(replace(p, dummies=2**128)),
     # The reference knows one share of ε for the tests of all ranks; test_laws_oracle.py has the split in use.
-    "large_margin_tight": lambda p, e: laws.large_margin_tight_even(p, **terms(e)),
-    "limited_domain": lambda p, e: laws.limited_domain(p, **terms(e, "kbar")),
-    "stable_maximiser": lambda p, e: laws.stable_maximiser(p, **terms(e)),
-    "bounded_growth": lambda p, e: laws.bounded_growth(p, **terms(e, "growth")),
+    "large_margin_tight": lambda p, e: made(TightEvenly, **terms(e)).law(p),
+    "limited_domain": lambda p, e: made(LimitedDomain, **terms(e, "kbar")).law(p),
+    "stable_maximiser": lambda p, e: made(StableMaximiser, **terms(e)).law(p),
+    "bounded_growth": lambda p, e: made(BoundedGrowth, **terms(e, "growth")).law(p),
 }
 
 
-def candidate_masses(scores: list[float], law: laws.LevelLaw) -> list[float]:
+def candidate_masses(scores: list[float], law: LevelLaw) -> list[float]:
     """The mass of each single candidate."""
-    profile = laws.Profile.of(scores)
+    profile = Profile.of(scores)
     shares = law.masses / np.array(profile.counts)
     each = dict(zip(profile.scores, shares.tolist(), strict=True))
     return [each[float(score)] for score in scores]
@@ -62,7 +65,7 @@ def test_agrees_with_the_reference(mechanism: str) -> None:
     assert chosen
     tolerance = 1e-6 if mechanism == "large_margin_padded" else 1e-8
     for entry in chosen:
-        law = BUILDERS[mechanism](laws.Profile.of(entry["scores"]), entry)
+        law = BUILDERS[mechanism](Profile.of(entry["scores"]), entry)
         assert candidate_masses(entry["scores"], law) == pytest.approx(entry["pmf"], rel=0, abs=tolerance)
         assert law.nothing == pytest.approx(entry["nothing"], rel=0, abs=tolerance)
         assert law.masses.sum() + law.nothing == pytest.approx(1, rel=0, abs=1e-9)

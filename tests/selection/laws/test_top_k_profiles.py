@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pytest
-from support import mechanism_laws as laws
 from support.cases import every
+from support.mechanisms import made
 from support.oracles import top_k as top_k_laws
 from support.oracles.top_k import DUMMY, EXPONENTIAL, GUMBEL, LAPLACE, Domain, Law, Noise
 
 from dpmine.privacy import Neighbors
 from dpmine.selection.composition import Rounds, approximate_rounds, bounded_range_rounds, pure_rounds
+from dpmine.selection.laws.profile import Profile
+from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -126,8 +128,8 @@ def test_the_claims_are_of_both_kinds() -> None:
 @every("noise", [LAPLACE, EXPONENTIAL])
 @every("scores", [[3.0, 2.5, 0.0], [1.0, 1.0, 1.0, 0.0], [9.0, -4.0], [40.0, 39.0, 0.0, 0.0]])
 def test_one_winner_has_the_known_law(scores: Scores, noise: Noise) -> None:
-    profile = laws.Profile.of(scores)
-    known = (laws.max_of_laplaces if noise is LAPLACE else laws.max_of_exponentials)(profile, scale=2.0)
+    profile = Profile.of(scores)
+    known = made(MaxOfLaplaces if noise is LAPLACE else MaxOfExponentials, 0.5).law(profile)
     found = top_k_laws.one_shot(scores, 1, 0.5, noise)
     for score, count, mass in zip(profile.scores, profile.counts, known.masses, strict=True):
         assert found[scores.index(score),] == pytest.approx(mass / count, rel=1e-9, abs=1e-13)

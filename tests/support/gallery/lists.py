@@ -18,6 +18,7 @@ from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.ways.discovery import Discover, Discovery
 from dpmine.itemsets.ways.items_first import ItemsFirst
 from dpmine.itemsets.ways.universe import ItemsetUniverse
+from dpmine.itemsets.ways.way import ListTerms
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
 from dpmine.selection.top_k import OneShot, Peeling
@@ -80,7 +81,7 @@ class ItemsFirstList:
 
     def run(self, rows: Sequence[frozenset[int]]) -> list[Any]:
         """One list."""
-        return list(self.way.choose(_universe(rows, public=True), bits=SystemBits()))
+        return list(self.way.choose(_universe(rows, public=True), bits=SystemBits()).itemsets)
 
 
 class Coarse(Discovery):
@@ -112,7 +113,7 @@ class DiscoveredList:
 
     def run(self, rows: Sequence[frozenset[int]]) -> Any:
         """One pair, or None."""
-        return next(iter(self.way.choose(_universe(rows, public=False), bits=SystemBits())), None)
+        return next(iter(self.way.choose(_universe(rows, public=False), bits=SystemBits()).itemsets), None)
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ class Wide(DiscoveredList):
 
 def items_first(relation: Neighbors) -> ItemsFirst:
     """One pair of two items of three, ε = 1."""
-    return ItemsFirst.of(1, ONE, NONE, relation, sizes=(2, 2), catalogue_size=ITEMS, kept=2)
+    return ItemsFirst.of(ListTerms(1, ONE, NONE, relation, (2, 2), ITEMS, kbar=2))
 
 
 def discover(relation: Neighbors) -> Discover:

@@ -47,8 +47,10 @@ def _duckdb(folder: Path, statements: list[str]) -> str:
 
     path = folder / f"{uuid4().hex}.duckdb"
     with duckdb.connect(str(path)) as connection:
+        connection.begin()  # one transaction: a file is written once
         for statement in statements:
             connection.execute(statement)
+        connection.commit()
     return f"duckdb:///{path}"
 
 

@@ -2,24 +2,31 @@
 
 A run is seen as its error or result without what noise decides, its notices, its warnings, what anything wrote on
 stderr, and what the ledger holds of it. Exact supports of everything but the row's own items must stay as they are.
+Files and databases are read by the command line too, which must end, print and charge alike.
 """
 
 from __future__ import annotations
 
+import json
 import pickle
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import dpmine
 from dpmine.errors import DpmineError
+from dpmine.io.input import Input
 from dpmine.models.tables import read_columns
+from support.command_line import outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+    import pytest
 
     from dpmine.itemsets.release.results import TopItemsets
 
@@ -71,16 +78,30 @@ def seen(data: Any, k: int = 3, **options: Any) -> tuple[Any, TopItemsets | None
 class Runs:
     """Everything that shows of runs on one ledger."""
 
-    def __init__(self, url: str, stderr: Callable[[], str]) -> None:
+    def __init__(self, url: str, capture: pytest.CaptureFixture[str]) -> None:
         self.ledger = dpmine.Ledger(url)
         for unit in ("unit", "row"):
-            self.ledger.grant(unit, epsilon=10**6, delta=0.9)
-        self._stderr = stderr
+            self.ledger.grant(unit, epsilon=10**9, delta=0.9)
+        self._url = url
+        self._capture = capture
+        self._command = outcome_of(capture)
+
+    def command(self, data: Any, options: Mapping[str, Any], unit: str) -> Any:
+        """Exit status, stderr and kind of output of `dpmine top-itemset`; None for data that it cannot open.
+
+        The budget is so large that no list is empty: what is said of an empty one is drawn.
+        """
+        words = _words(data, options)
+        if words is None:
+            return None
+        budget = ["--epsilon", "1000", "--ledger", self._url, "--dataset", unit]
+        outcome = self._command("top-itemset", *words, "--top", "3", "--format", "json", *budget)
+        return outcome.status, outcome.err, _kind(outcome.out)
 
     def show(self, run: Callable[[], Any], unit: str) -> Any:
         """What a run gives or raises, its warnings and lines on stderr, and its entries in the ledger."""
         before = len(self.ledger.history(unit))
-        self._stderr()
+        self._capture.readouterr()
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             try:
@@ -88,7 +109,30 @@ class Runs:
             except Exception as error:  # noqa: BLE001 - faults of ours must not depend on a row either
                 result = (type(error).__name__, str(error))
         charged = [(entry.kind, entry.job, entry.unit, entry.amount) for entry in self.ledger.history(unit)[before:]]
-        return result, [str(warning.message) for warning in warned], self._stderr(), charged
+        return result, [str(warning.message) for warning in warned], self._capture.readouterr().err, charged
+
+
+def _words(data: Any, options: Mapping[str, Any]) -> list[str] | None:
+    """The command line that names the data and how to read them; None for objects in memory."""
+    if not isinstance(data, str | Path | Input):
+        return None
+    read = data if isinstance(data, Input) else Input(data)
+    named = {**options, "quotes": read.quotes, "query": read.query, "database": read.database}
+    words = [str(path) for path in read.paths]
+    for name, value in named.items():
+        for one in value if isinstance(value, list) else [value]:
+            words += [] if one is None else [f"--{name.replace('_', '-')}", *([] if one is True else [str(one)])]
+    return words
+
+
+def _kind(printed: str) -> Any:
+    """A JSON document without what is drawn: of the itemsets how many there are, and the types of their parts."""
+    if not printed:
+        return None
+    document = json.loads(printed)
+    kinds = [{name: type(value) for name, value in found.items()} for found in document["itemsets"]]
+    items = {type(item) for found in document["itemsets"] for item in found["items"]}
+    return {**document, "itemsets": (kinds, items)}
 
 
 def _supports(data: Any, options: dict[str, Any], known: Iterable[frozenset[Any]] | None) -> Any:
@@ -109,9 +153,11 @@ def differing(neighbours: Neighbours, runs: Runs, **options: Any) -> dict[str, A
         return (
             runs.show(lambda: seen(data, ledger=runs.ledger, dataset=unit, **named)[0], unit),
             runs.show(lambda: _supports(again, exact, known), unit),
+            runs.show(lambda: runs.command(again, named, unit), unit),
         )
 
     base = looked(neighbours.base(), neighbours.base())
+    assert base[2][0] is None or base[2][0][0] == 0, base
     assert isinstance(base[1][0], dict), base
     assert len(base[1][0]) > 5, base
     assert len(base[0][3]) == 1, base

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.classes.intervals import Intervals
-from dpmine.models.pac.classes.thresholds import MOST_POINTS, CutSide, PublicGrid, Stumps, Thresholds
+from dpmine.models.pac.intervals import Intervals
+from dpmine.models.pac.thresholds import MOST_POINTS, CutSide, PublicGrid, Stumps, Thresholds
 from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmine.models.pac.classes.separators import (
+from dpmine.models.pac.separators import (
     Separators,
     finest_resolution,
     net_angle,

@@ -16,9 +16,8 @@ from scipy.special import gamma
 from support.cases import every
 
 from dpmine import BadParameter
-from dpmine.models.pac.classes.separators import Separators
-from dpmine.models.pac.classes.thresholds import CutSide
 from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.separators import Separators
 from dpmine.models.pac.theory import separator_family
 from dpmine.models.pac.theory.families import (
     IntervalFamily,
@@ -29,6 +28,7 @@ from dpmine.models.pac.theory.families import (
     threshold_cuts,
 )
 from dpmine.models.pac.theory.separator_family import ROUNDED_FEATURES, SeparatorFamily
+from dpmine.models.pac.thresholds import CutSide
 
 if TYPE_CHECKING:
     from dpmine.models.entries import Floats

@@ -70,7 +70,7 @@ def _candidates(hypotheses: Any) -> list[Hypothesis]:
 
 
 def _sides() -> list[Any]:
-    from dpmine.models.pac.classes.thresholds import CutSide
+    from dpmine.models.pac.thresholds import CutSide
 
     return list(CutSide)
 

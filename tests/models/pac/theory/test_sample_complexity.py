@@ -20,16 +20,10 @@ from dpmine.models.pac.theory.sample_complexity import (
     Target,
     errors_lost_by_exponential,
     largest_smoothness,
+    needle_failure,
     records_for_cover,
     records_for_labels,
-)
-from dpmine.privacy import Neighbors
-from experiments.learning_bounds import (
-    errors_lost_by_large_margin,
-    large_margin_reach,
-    records_for_class,
-    records_for_dimension,
-    records_for_large_margin,
+    records_too_few_for_packing,
 )
 
 if TYPE_CHECKING:
@@ -89,29 +83,11 @@ def test_half_of_the_records_would_not_do_for_the_bound() -> None:
         assert _fails_agnostic(records_for_cover(target, 1000) // 2, 1000, target) > target.failure
 
 
-@every("target", TARGETS)
-@every(("dimension", "kappa"), [(1, 1), (2.5, 40), (9, 1e12)])
-def test_a_doubling_dimension_stands_for_the_size_of_a_cover(target: Target, dimension: float, kappa: float) -> None:
-    a = float(target.accuracy)
-    for setting, constant in ((Setting.AGNOSTIC, 16), (Setting.REALIZABLE, 64)):
-        size = int((constant * kappa / a) ** dimension)
-        needed = records_for_dimension(target, dimension, kappa, setting)
-        assert needed == pytest.approx(records_for_cover(target, size, setting), rel=1e-2, abs=1)
-        assert needed >= records_for_cover(target, int(size * (1 - 1e-9)), setting)
-
-
 def test_radii() -> None:
     target = Target.of(epsilon=1, accuracy="0.2", failure=0.1)
     assert target.radius(5) == Fraction(1, 100)
     assert target.radius(5, Setting.REALIZABLE) == Fraction(1, 400)
     assert target.radius(1) == target.accuracy / 4
-
-
-@pytest.mark.parametrize("kappa", [10**30, Fraction(10) ** 5000, "1e300"])
-def test_large_smoothness_does_not_overflow(kappa: Any) -> None:
-    target = Target.of(epsilon=1, accuracy=0.1, failure=0.1)
-    nats = log(160) + (log(Fraction(kappa).numerator))
-    assert records_for_dimension(target, 3, kappa) == pytest.approx(800 * (3 * nats + log(40)), rel=1e-12, abs=1)
 
 
 @given(SHARES, SHARES, st.floats(0.01, 10), st.integers(1, 10**40), st.sampled_from(list(Setting)))
@@ -154,54 +130,7 @@ def test_so_many_records_are_enough_for_two_hypotheses(setting: Setting, epsilon
     assert _excess_failures(1, errors, few, target) > 0.3  # with one record it fails: the check can fail
 
 
-@pytest.mark.parametrize(("size", "epsilon"), [(2, 1.0), (50, 0.5), (400, 3.0)])
-def test_so_many_records_are_enough_for_a_finite_class(size: int, epsilon: float) -> None:
-    """One good hypothesis and many bad ones with independent errors: 400 samples, the draw's law exact on each."""
-    target = Target.of(epsilon=epsilon, accuracy=0.25, failure=0.1)
-    generator = np.random.default_rng(7)
-    m = records_for_class(target, size)
-    means = np.full(size, 0.5)
-    means[0] = 0.24
-    assert _share_of_bad_draws(generator.binomial(m, means, (400, size)), epsilon) <= 0.1
-    if size > 2:
-        assert _share_of_bad_draws(generator.binomial(5, means, (400, size)), epsilon) > 0.3
-
-
-def _share_of_bad_draws(counts: Any, epsilon: float) -> float:
-    weights = np.exp(-epsilon / 2 * (counts - counts.min(axis=1, keepdims=True)))
-    return float(1 - (weights[:, 0] / weights.sum(axis=1)).mean())
-
-
 # --- finite classes
-
-
-@every("target", TARGETS)
-@every("size", [1, 30, 2**64])
-@every(("neighbors", "reach"), [(Neighbors.REPLACE_ONE, 2), (Neighbors.ADD_REMOVE, 1)])
-def test_a_finite_class_meets_its_condition_and_no_fewer_do(
-    target: Target, size: int, neighbors: Neighbors, reach: int
-) -> None:
-    eps, a, failure = _floats(target)
-    m = records_for_class(target, size, neighbors)
-
-    def lost(records: int) -> float:
-        nats = log(2 * size / failure)
-        return 2 * sqrt(nats / (2 * records)) + reach * nats / (eps * records)
-
-    assert lost(m) <= a * (1 + 1e-12)
-    assert lost(m - 1) > a
-
-
-@pytest.mark.parametrize("near", [1, 2**50])
-def test_large_margin_over_a_finite_class_meets_its_condition(near: int) -> None:
-    target, size = Target.of(epsilon=0.5, accuracy=0.1, failure=0.1), 2**64
-    m = records_for_large_margin(target, size, near)
-
-    def lost(records: int) -> float:
-        return 2 * sqrt(log(2 * size / 0.1) / (2 * records)) + 12 * log(4 * near / 0.1) / records
-
-    assert lost(m) <= 0.1 < lost(m - 1)
-    assert (m < records_for_class(target, size)) == (near == 1)
 
 
 @every("size", [1, 2, 5, 40])
@@ -222,17 +151,7 @@ def test_errors_lost_by_exponential_hold_at_the_worst_scores(size: int, epsilon:
 
 def test_errors_lost_by_hand() -> None:
     assert errors_lost_by_exponential(2**64, epsilon=1, failure=0.1) == int(2 * log(2**64 / 0.1)) == 93
-    assert errors_lost_by_large_margin(2**50, epsilon=1, failure=0.1) == int(6 * log(2**51 / 0.1)) == 225
     assert errors_lost_by_exponential(10**10_000, epsilon=1, failure=0.5) == int(2 * (10_000 * log(10) + log(2)))
-
-
-def test_the_reach_of_large_margin_by_hand() -> None:
-    eps, delta, eta, rank = 0.5, 1e-6, 0.1, 3
-    t = 6 * (1 + log(3 * rank / delta) / eps)
-    threshold = 3 / eps * log(3 / (2 * delta)) + 6 / eps * log(3 / delta)
-    threshold += 12 / eps * log(3 * rank * (rank + 1) / delta) + t
-    reach = large_margin_reach(rank, epsilon=eps, delta=delta, failure=eta)
-    assert reach == np.ceil(threshold + 21 / eps * log(3 / eta))
 
 
 # --- the largest smoothness
@@ -344,6 +263,43 @@ def test_sauer() -> None:
             assert sum(comb(2 * m, i) for i in range(vc + 1)) <= (2 * e * m / vc) ** vc * (1 + 1e-12)
 
 
+# --- too few records
+
+
+@every("records", [1, 20, 10**12])
+@every("epsilon", [1e-9, 0.1, 5])
+def test_needle_failure_by_hand(records: int, epsilon: float) -> None:
+    written = 1 - 1 / (5 + 3 * exp(-epsilon * records))
+    assert needle_failure(records, epsilon) == pytest.approx(written, rel=1e-12)
+    assert needle_failure(records, epsilon) <= written
+    assert needle_failure(records, epsilon) >= 0.8 - 1e-12
+
+
+def _best_success(packing: int, loss: float) -> float:
+    """The most that min_h Pr[A(S_h) = h] can be for an εm-private choice: randomised response reaches it."""
+    return 1 / (1 + (packing - 1) * exp(-loss))
+
+
+@every("packing", [2, 3, 1000, 10**50])
+@every("epsilon", [0.003, 0.7])
+def test_too_few_records_for_a_packing_by_brute_force(packing: int, epsilon: float) -> None:
+    m = records_too_few_for_packing(packing, epsilon)
+    if m:
+        assert _best_success(packing, m * epsilon) <= 0.5 * (1 + 1e-12)
+    assert _best_success(packing, (m + 1) * epsilon) > 0.5 * (1 - 1e-12)
+
+
+def test_one_hypothesis_is_no_packing() -> None:
+    assert records_too_few_for_packing(1, 1) == 0
+
+
+def test_lower_bounds_lie_below_upper_bounds() -> None:
+    """Thresholds: ⌊1/(2a)⌋ of them disagree by more than 2a on the uniform distribution."""
+    for target in TARGETS:
+        packing = int(1 / (2.001 * target.accuracy)) + 1
+        assert records_too_few_for_packing(packing, target.epsilon) < records_for_labels(target, 1, 0, packing)
+
+
 # --- parameters
 
 
@@ -372,8 +328,6 @@ GOOD = Target.of(epsilon=1, accuracy=0.1, failure=0.1)
     ("call", "name"),
     [
         (lambda: records_for_cover(GOOD, 0), "size"),
-        (lambda: records_for_dimension(GOOD, -1, 2), "dimension"),
-        (lambda: records_for_dimension(GOOD, 1, 0.99), "smoothness"),
         (lambda: GOOD.radius(0), "smoothness"),
         (lambda: largest_smoothness(GOOD, -1, lambda _: 1, Setting.AGNOSTIC, 1), "records"),
         (lambda: largest_smoothness(GOOD, 1000, lambda _: 0, Setting.AGNOSTIC, 1), "size"),
@@ -381,12 +335,9 @@ GOOD = Target.of(epsilon=1, accuracy=0.1, failure=0.1)
         (lambda: records_for_labels(GOOD, 0, 0, 1), "vc"),
         (lambda: records_for_labels(GOOD, 1, 1, 1), "best_error"),
         (lambda: records_for_labels(GOOD, 1, 0, 0), "size"),
-        (lambda: records_for_class(GOOD, 0), "size"),
-        (lambda: records_for_class(GOOD, 1, "friends"), "neighbors"),
-        (lambda: records_for_large_margin(GOOD, 1, 0), "near_best"),
         (lambda: errors_lost_by_exponential(0, epsilon=1, failure=0.1), "size"),
-        (lambda: errors_lost_by_large_margin(1, epsilon=0, failure=0.1), "epsilon"),
-        (lambda: large_margin_reach(1, epsilon=1, delta=0, failure=0.1), "delta"),
+        (lambda: needle_failure(0, 1), "records"),
+        (lambda: records_too_few_for_packing(0, 1), "packing"),
     ],
 )
 def test_bad_parameters_are_refused_by_name(call: Callable[[], object], name: str) -> None:

@@ -1,10 +1,10 @@
-"""Numbers of records that are certainly too few, against the formulas written out and brute force."""
+"""Bounds of the papers on numbers of records, against the formulas written out, brute force and simulation."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from math import e, exp, log, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -12,31 +12,111 @@ from support.cases import every
 
 from dpmine import BadParameter
 from dpmine.models.pac.theory.sample_complexity import (
+    Setting,
     Target,
     needle_failure,
-    records_for_labels,
+    records_for_cover,
     records_too_few_for_packing,
 )
+from dpmine.privacy import Neighbors
 from experiments.learning_bounds import (
+    errors_lost_by_large_margin,
     label_records_too_few,
+    large_margin_reach,
     packing_success,
+    records_for_class,
     records_for_dimension,
+    records_for_large_margin,
     records_too_few_for_dimension,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+GOOD = Target.of(epsilon=1, accuracy=0.1, failure=0.1)
 TARGETS = [Target.of(epsilon=eps, accuracy=a, failure=d) for eps in (0.1, 2) for a in (0.05, 0.3) for d in (0.01, 0.2)]
 
 
-@every("records", [1, 20, 10**12])
-@every("epsilon", [1e-9, 0.1, 5])
-def test_needle_failure_by_hand(records: int, epsilon: float) -> None:
-    written = 1 - 1 / (5 + 3 * exp(-epsilon * records))
-    assert needle_failure(records, epsilon) == pytest.approx(written, rel=1e-12)
-    assert needle_failure(records, epsilon) <= written
-    assert needle_failure(records, epsilon) >= 0.8 - 1e-12
+def _floats(target: Target) -> tuple[float, float, float]:
+    return float(target.epsilon), float(target.accuracy), float(target.failure)
+
+
+@every("target", TARGETS)
+@every(("dimension", "kappa"), [(1, 1), (2.5, 40), (9, 1e12)])
+def test_a_doubling_dimension_stands_for_the_size_of_a_cover(target: Target, dimension: float, kappa: float) -> None:
+    a = float(target.accuracy)
+    for setting, constant in ((Setting.AGNOSTIC, 16), (Setting.REALIZABLE, 64)):
+        size = int((constant * kappa / a) ** dimension)
+        needed = records_for_dimension(target, dimension, kappa, setting)
+        assert needed == pytest.approx(records_for_cover(target, size, setting), rel=1e-2, abs=1)
+        assert needed >= records_for_cover(target, int(size * (1 - 1e-9)), setting)
+
+
+@pytest.mark.parametrize("kappa", [10**30, Fraction(10) ** 5000, "1e300"])
+def test_large_smoothness_does_not_overflow(kappa: Any) -> None:
+    target = Target.of(epsilon=1, accuracy=0.1, failure=0.1)
+    nats = log(160) + (log(Fraction(kappa).numerator))
+    assert records_for_dimension(target, 3, kappa) == pytest.approx(800 * (3 * nats + log(40)), rel=1e-12, abs=1)
+
+
+@pytest.mark.parametrize(("size", "epsilon"), [(2, 1.0), (50, 0.5), (400, 3.0)])
+def test_so_many_records_are_enough_for_a_finite_class(size: int, epsilon: float) -> None:
+    """One good hypothesis and many bad ones with independent errors: 400 samples, the draw's law exact on each."""
+    target = Target.of(epsilon=epsilon, accuracy=0.25, failure=0.1)
+    generator = np.random.default_rng(7)
+    m = records_for_class(target, size)
+    means = np.full(size, 0.5)
+    means[0] = 0.24
+    assert _share_of_bad_draws(generator.binomial(m, means, (400, size)), epsilon) <= 0.1
+    if size > 2:
+        assert _share_of_bad_draws(generator.binomial(5, means, (400, size)), epsilon) > 0.3
+
+
+def _share_of_bad_draws(counts: Any, epsilon: float) -> float:
+    weights = np.exp(-epsilon / 2 * (counts - counts.min(axis=1, keepdims=True)))
+    return float(1 - (weights[:, 0] / weights.sum(axis=1)).mean())
+
+
+@every("target", TARGETS)
+@every("size", [1, 30, 2**64])
+@every(("neighbors", "reach"), [(Neighbors.REPLACE_ONE, 2), (Neighbors.ADD_REMOVE, 1)])
+def test_a_finite_class_meets_its_condition_and_no_fewer_do(
+    target: Target, size: int, neighbors: Neighbors, reach: int
+) -> None:
+    eps, a, failure = _floats(target)
+    m = records_for_class(target, size, neighbors)
+
+    def lost(records: int) -> float:
+        nats = log(2 * size / failure)
+        return 2 * sqrt(nats / (2 * records)) + reach * nats / (eps * records)
+
+    assert lost(m) <= a * (1 + 1e-12)
+    assert lost(m - 1) > a
+
+
+@pytest.mark.parametrize("near", [1, 2**50])
+def test_large_margin_over_a_finite_class_meets_its_condition(near: int) -> None:
+    target, size = Target.of(epsilon=0.5, accuracy=0.1, failure=0.1), 2**64
+    m = records_for_large_margin(target, size, near)
+
+    def lost(records: int) -> float:
+        return 2 * sqrt(log(2 * size / 0.1) / (2 * records)) + 12 * log(4 * near / 0.1) / records
+
+    assert lost(m) <= 0.1 < lost(m - 1)
+    assert (m < records_for_class(target, size)) == (near == 1)
+
+
+def test_errors_lost_by_large_margin_by_hand() -> None:
+    assert errors_lost_by_large_margin(2**50, epsilon=1, failure=0.1) == int(6 * log(2**51 / 0.1)) == 225
+
+
+def test_the_reach_of_large_margin_by_hand() -> None:
+    eps, delta, eta, rank = 0.5, 1e-6, 0.1, 3
+    t = 6 * (1 + log(3 * rank / delta) / eps)
+    threshold = 3 / eps * log(3 / (2 * delta)) + 6 / eps * log(3 / delta)
+    threshold += 12 / eps * log(3 * rank * (rank + 1) / delta) + t
+    reach = large_margin_reach(rank, epsilon=eps, delta=delta, failure=eta)
+    assert reach == np.ceil(threshold + 21 / eps * log(3 / eta))
 
 
 def test_needle_failure_is_what_the_packing_gives() -> None:
@@ -64,7 +144,6 @@ def test_randomised_response_reaches_the_bound_on_packings(packing: int, loss: f
 def test_one_hypothesis_is_no_packing() -> None:
     assert packing_success(10, 1, 1) == 1
     assert packing_success(0, 4, 1) == pytest.approx(0.25)
-    assert records_too_few_for_packing(1, 1) == 0
 
 
 @every("packing", [2, 3, 1000, 10**50])
@@ -89,7 +168,6 @@ def test_lower_bounds_lie_below_upper_bounds() -> None:
     for target in TARGETS:
         packing = int(1 / (2.001 * target.accuracy)) + 1
         assert records_too_few_for_packing(packing, target.epsilon) < records_for_dimension(target, 1, 1)
-        assert records_too_few_for_packing(packing, target.epsilon) < records_for_labels(target, 1, 0, packing)
 
 
 def _theorem_10(m: int, vc: int, packing: int, eps: float, a: float) -> bool:
@@ -132,14 +210,19 @@ def test_the_packing_lemma_of_theorem_10_by_arithmetic() -> None:
 @every(
     ("call", "name"),
     [
-        (lambda: needle_failure(0, 1), "records"),
         (lambda: packing_success(-1, 2, 1), "records"),
         (lambda: packing_success(1, 0, 1), "packing"),
-        (lambda: records_too_few_for_packing(0, 1), "packing"),
+        (lambda: records_for_dimension(GOOD, -1, 2), "dimension"),
+        (lambda: records_for_dimension(GOOD, 1, 0.99), "smoothness"),
+        (lambda: records_for_class(GOOD, 0), "size"),
+        (lambda: records_for_class(GOOD, 1, "friends"), "neighbors"),
+        (lambda: records_for_large_margin(GOOD, 1, 0), "near_best"),
+        (lambda: errors_lost_by_large_margin(1, epsilon=0, failure=0.1), "epsilon"),
+        (lambda: large_margin_reach(1, epsilon=1, delta=0, failure=0.1), "delta"),
         (lambda: records_too_few_for_dimension(0.5, 1), "dimension"),
         (lambda: label_records_too_few(1, 5, epsilon=1, accuracy=0), "accuracy"),
     ],
 )
-def test_bad_parameters_are_refused_by_name(call: Callable[[], object], name: str) -> None:
+def test_bad_parameters_are_rejected_by_name(call: Callable[[], object], name: str) -> None:
     with pytest.raises(BadParameter, match=name):
         call()

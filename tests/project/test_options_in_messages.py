@@ -6,7 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-import pytest
+import pyarrow as pa
+import pyarrow.parquet as pq
 from dpmine_cli.options import _FLAGS, as_typed
 from support.cases import every
 from support.command_line import ROOT, outcome_of
@@ -15,9 +16,15 @@ from dpmine.options.tables import as_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+    import pytest
 
 _OTHERS = ("dpmine/options/tables.py", "dpmine/itemsets/spark/session.py", "dpmine/kernels/__init__.py")
 """Texts of `--help`, and options of other programs: Spark's --master, and pip's."""
+
+_METHODS = {"law", "sample"}
+"""Of a mechanism of the user's, which messages name in the same way."""
 
 
 def _texts() -> Iterator[tuple[str, str]]:
@@ -33,7 +40,7 @@ def _texts() -> Iterator[tuple[str, str]]:
 def test_every_parameter_in_a_message_of_the_library_is_an_option_of_the_command_line() -> None:
     named = [(place, name) for place, text in _texts() for name in re.findall(r"`(\w+)[=`]", text)]
     assert len(named) > 100
-    assert [(place, name) for place, name in named if name not in _FLAGS] == []
+    assert [(place, name) for place, name in named if name not in {*_FLAGS, *_METHODS}] == []
 
 
 def test_no_message_of_the_library_spells_an_option_as_the_command_line_does() -> None:
@@ -63,9 +70,12 @@ def test_options_are_spelled_as_they_are_typed(message: str) -> None:
     assert (as_typed(message), as_keys(message)) == SPELLED[message]
 
 
-@pytest.mark.usefixtures("folder")
-def test_messages_and_advice_reach_the_command_line_with_its_options(capsys: pytest.CaptureFixture[str]) -> None:
-    run = outcome_of(capsys)
+def test_messages_and_advice_reach_the_command_line_with_its_options(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(pa.table({"customer": [1, 1, 2], "item": ["a", "b", "a"]}), "sales.parquet")
+    run = outcome_of(capfd)
     assert run("top-itemset", "sales.parquet", "--query", "SELECT 1").err == (
         "dpmine: error: query (--query) and database (--database) belong together: give both, or neither.\n"
     )

@@ -13,8 +13,8 @@ from support.numpy_bits import NumpyBits
 
 from dpmine.exact.noise import ExponentialNoise
 from dpmine.models.accuracy_first.objectives import LogisticBounds, LogisticObjective, RidgeBounds, RidgeObjective
-from dpmine.models.accuracy_first.search import ThresholdTest, exponential_test, search
 from dpmine.models.accuracy_first.settings import SearchTerms
+from dpmine.models.accuracy_first.threshold_search import ThresholdTest, exponential_test, search
 from dpmine.models.linear.losses import Examples
 
 if TYPE_CHECKING:

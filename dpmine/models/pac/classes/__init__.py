@@ -1,1 +1,0 @@
-"""Finite classes of hypotheses, each with the universe that scores all of it exactly."""

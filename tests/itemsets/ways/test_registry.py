@@ -1,0 +1,131 @@
+"""Ways by name and by "auto": what a new one has to say, shown by a toy that releases supports with its choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import pytest
+from support.cases import every
+
+import dpmine
+from dpmine.errors import BadParameter
+from dpmine.io.python_values import items_at
+from dpmine.itemsets.release.noise import DiscreteLaplace
+from dpmine.itemsets.release.supports import Consistency, release, with_subsets
+from dpmine.itemsets.ways import registry
+from dpmine.itemsets.ways.registry import build_way, rivals
+from dpmine.itemsets.ways.way import Chosen, ListTerms, Way
+from dpmine.planning import plan_list
+from dpmine.privacy import Neighbors, Zcdp
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.itemsets.ways.universe import ItemsetUniverse
+
+TERMS = ListTerms(20, Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE)
+BASKETS = [["a", "b"]] * 400 + [["c"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Toy(Way):
+    """The first itemset of each size, with noisy supports of all its subsets. Not private: it shows the seam alone."""
+
+    releases_supports: ClassVar[bool] = True
+
+    @classmethod
+    def suits(cls, terms: ListTerms) -> str | None:
+        return "toy keeps nothing: leave kbar out." if terms.kbar else None
+
+    @classmethod
+    def advantage(cls, terms: ListTerms) -> str | None:
+        return "auto uses toy: it is the best of long lists." if terms.count > 20 else None
+
+    @classmethod
+    def of(cls, terms: ListTerms) -> Self:
+        return cls(terms.count, terms.epsilon, Fraction(0), terms.neighbors)
+
+    @property
+    def name(self) -> str:
+        return "toy"
+
+    @property
+    def zcdp(self) -> Zcdp:
+        return Zcdp.implied(self.epsilon, Fraction(0))
+
+    def lead(self) -> float:
+        return 3.2
+
+    def lead_over(self) -> str:
+        return "nothing"
+
+    def right_from(self) -> int:
+        return 7
+
+    def rounds(self) -> str:
+        return "no rounds"
+
+    def choose(self, universe: ItemsetUniverse, *, bits: BitSource) -> Chosen:
+        chosen = ((0, 1), (2,))
+        transactions = universe.transactions
+        named = [frozenset(items_at(transactions.labels, itemset)) for itemset in chosen]
+        parts, miner = with_subsets(named), transactions.miner()
+        codes = {label: code for code, label in enumerate(transactions.labels.to_pylist())}
+        supports = [miner.support(sorted(codes[item] for item in part)) for part in parts]
+        noise = DiscreteLaplace(self.epsilon)
+        return Chosen(chosen, release(parts, supports, noise=noise, consistency=Consistency.MONOTONE, bits=bits))
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.WAYS, "toy", Toy)
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_way_in_the_registry_is_known_by_name_to_auto_and_to_the_planner() -> None:
+    by_name = dpmine.top_itemsets(BASKETS, mechanism="toy")
+    assert (by_name.mechanism, by_name.requested) == ("toy", "toy")
+    long = ListTerms(21, TERMS.epsilon, TERMS.delta, TERMS.neighbors, catalogue_size=10)
+    assert build_way(long).reason == "auto uses toy: it is the best of long lists."
+    assert build_way(TERMS).way.name == "discover"
+    row = next(row for row in plan_list(20).rows if row.mechanism == "toy")
+    assert (row.lead, row.right_from, row.rounds) == (4, 7, "no rounds")
+    with pytest.raises(BadParameter, match="toy keeps nothing: leave kbar out"):
+        dpmine.top_itemsets(BASKETS, mechanism="toy", kbar=3)
+    with pytest.raises(BadParameter, match="one of: auto, discover, items_first, toy, large_margin"):
+        dpmine.top_itemsets(BASKETS, mechanism="unheard-of")
+
+
+@every("options", [{}, {"release_support": "auto"}, {"release_support": "1/2"}])
+@pytest.mark.usefixtures("toy")
+def test_supports_that_come_with_the_choice_are_released_with_rules_at_no_further_charge(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
+    """All of the budget is the way's, however much of it was meant for supports."""
+    url = f"sqlite:///{tmp_path}/l.db"
+    dpmine.Ledger(url).grant("shop", epsilon=1000)
+    options |= {"size": "1-2", "units": 401, "ledger": url, "dataset": "shop"}
+    found = dpmine.top_itemsets(BASKETS, 2, mechanism="toy", epsilon=900, rules=True, min_support=300, **options)
+    assert (list(found), found.noisy_supports, found.left_out) == ([frozenset("ab")], (400,), 1)
+    assert found.intervals == ((400, 400),)
+    assert found.rules()["confidence"].tolist() == [1.0, 1.0]
+    asked = Fraction(1801, 2) if options.get("release_support") == "1/2" else 900
+    assert found.guarantee.epsilon == dpmine.Ledger(url).budget("shop").spent.epsilon == asked
+    assert found.supports is not None
+    assert isinstance(found.supports.noise, DiscreteLaplace)
+    assert found.supports.noise.epsilon == asked
+
+
+@every("changes", [{}, {"catalogue_size": 100}, {"delta": Fraction(0), "catalogue_size": 100}, {"from_data": True}])
+def test_what_auto_takes_is_a_rival(changes: dict[str, Any]) -> None:
+    """The planner compares what "auto" does, and nothing that cannot be used."""
+    given = {"count": 20, "epsilon": TERMS.epsilon, "delta": TERMS.delta, "neighbors": TERMS.neighbors, **changes}
+    terms = ListTerms(**given)
+    names = [way.name for way in rivals(terms)]
+    assert build_way(terms).way.name in names
+    assert ("discover" in names) is not terms.has_catalogue
+    assert ("exponential" in names) is (terms.catalogue_size is not None)
+    assert ("limited_domain" in names) is (terms.delta > 0)
