@@ -13,11 +13,15 @@ import sys
 import time
 import warnings
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType, TracebackType
+
+    from rich.progress import Progress
+
+    from dpmine.reporting.jobs.job import Job
 
 
 STATUS = 130
@@ -136,7 +140,7 @@ class Messages:
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
         self._start = time.monotonic()
-        self._bar: Any = None
+        self._bar: Progress | None = None
         self._title = ""
         self._until_exit = ExitStack()
 
@@ -176,7 +180,7 @@ class Messages:
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=100 * share)
 
-    def watch(self, number: int, job: Any, share: float) -> None:
+    def watch(self, number: int, job: Job, share: float) -> None:
         """A job of a batch is done to that share, which the bar says with the job's name."""
         if share == 0.0:
             self._close()
@@ -198,7 +202,7 @@ class Messages:
             os.write(sys.stderr.fileno(), _CLEAR)
 
 
-def _bar(title: str) -> Any:
+def _bar(title: str) -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 

@@ -110,7 +110,7 @@ def _job(line: CommandLine, kind: str) -> ModelJob:
     job = cast("ModelJob", KINDS[kind]("", "", tuple(line.files), given))
     if missing := job.missing():
         table = OPTIONS[kind]
-        raise BadParameter(f"Training needs {', '.join(typed(name, table[name]) for name in missing)} as well.")
+        raise BadParameter(f"Training needs {', '.join(typed(table[name]) for name in missing)} as well.")
     job.require_options()
     line.require_one_unit()
     return job

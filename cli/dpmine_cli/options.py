@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpmine.options.names import MECHANISMS, WAYS, typed_names
-from dpmine.options.tables import OF_SOURCE, Option, with_options
+from dpmine.options.tables import OF_SOURCE, REFERENCE, Option
 from dpmine.options.tables import OPTIONS as OF_JOBS
+
+if TYPE_CHECKING:
+    import re
 
 
 class Format(StrEnum):
@@ -152,19 +156,21 @@ _DRY_RUN = {
 }
 
 
-def flags_of(name: str, option: Option) -> tuple[str, ...]:
-    """How the command line spells an option; an argument, which stands by its place, is never spelled so."""
-    return option.flags or (f"--{name.replace('_', '-')}",)
-
-
-def typed(name: str, option: Option) -> str:
+def typed(option: Option) -> str:
     """An option as it is typed, with a value that works or, where there is none, what stands for one in the help."""
     default = option.default
     value = (option.metavar or "|".join(option.choices)) if default is None or isinstance(default, bool) else default
-    return f"{flags_of(name, option)[0]} {value}"
+    return f"{option.flags[0]} {value}"
 
 
-OPTIONS = {
+def _spelled(table: dict[str, Option]) -> dict[str, Option]:
+    """The options with their flags; arguments, which stand by their place, are never spelled so."""
+    return {
+        name: replace(option, flags=option.flags or (f"--{name.replace('_', '-')}",)) for name, option in table.items()
+    }
+
+
+_TABLES = {
     **{name: {**table, **_DRY_RUN, **_RESULT} for name, table in OF_JOBS.items()},
     "catalogue": {**_CATALOGUE, **_DRY_RUN, **_RESULT},
     "supports": {**_SUPPORTS, **_RESULT},
@@ -178,23 +184,25 @@ OPTIONS = {
     "verify": {**_LEDGER, **_RESULT},
     "export": {**_LEDGER, **_EXPORT, **_OUTPUT, **_RUN},
 }
+OPTIONS = {name: _spelled(table) for name, table in _TABLES.items()}
 """By the name of the command, in the order in which `--help` lists them."""
-_FLAGS = {
-    option.parameter or name: flags_of(name, option)[0] for table in OPTIONS.values() for name, option in table.items()
-} | {"feature_bounds": "--lower, --upper"}
+_FLAGS = {option.parameter or name: option.flags[0] for table in OPTIONS.values() for name, option in table.items()} | {
+    "feature_bounds": "--lower, --upper"
+}
 """By the names that the library's messages use."""
 _OTHERWISE = {("catalogue", "'from-data'"): "--catalogue-from-data"}
 
 
 def as_typed(text: str) -> str:
-    """A text of the library, with options as they are typed: see `dpmine.options.tables.with_options`."""
-    return with_options(text, _typed_reference)
+    """A text of the library, with options as they are typed."""
+    return REFERENCE.sub(_typed_reference, text)
 
 
-def _typed_reference(name: str, value: str | None) -> str:
-    flag = _OTHERWISE.get((name, value or "")) or _FLAGS.get(name)
+def _typed_reference(found: re.Match[str]) -> str:
+    name, value = found.groups()
+    flag = _OTHERWISE.get((name, value)) or _FLAGS.get(name)
     if flag is None:
-        return f"`{name}`" if value is None else f"`{name}={value}`"
+        return found[0]
     if value is None:
         return f"{name} ({flag})"
     return flag if value in {"…", "True"} or (name, value) in _OTHERWISE else f"{flag} {_typed_value(value)}"

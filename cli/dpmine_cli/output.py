@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    import pyarrow as pa
+
     from dpmine.itemsets.exact_supports import ListedSupports
 
 
@@ -116,7 +118,7 @@ class Document(Protocol):
 class TableDocument(Document, Protocol):
     """A result that is a table, too."""
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         """An Arrow table."""
         ...
 
@@ -125,7 +127,7 @@ class TableDocument(Document, Protocol):
 class Prepared:
     """A result that was prepared in all forms: what JSON says, rows or an Arrow table, and text."""
 
-    document: Any
+    document: object
     rows: Any
     text: str
 
@@ -133,7 +135,7 @@ class Prepared:
         """The document."""
         return json.dumps(self.document, ensure_ascii=False)
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         """The table."""
         import pyarrow as pa
 
@@ -207,7 +209,7 @@ class Destination:
     def _is_table(self) -> bool:
         return self.format in {Format.PARQUET, Format.CSV}
 
-    def _write_batches(self, schema: Any, batches: Iterable[Any]) -> None:
+    def _write_batches(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
         if self.format is Format.CSV:
             self._write(_csv(schema.names, batches))
             return
@@ -231,7 +233,7 @@ class Destination:
         return _stdout() if self.path is None else replaced(self.path)
 
 
-def _csv(names: list[str], batches: Iterable[Any]) -> Iterator[bytes]:
+def _csv(names: list[str], batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
     """Lists as JSON arrays in one field; missing values empty."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, names, lineterminator="\n")
@@ -245,7 +247,7 @@ def _csv(names: list[str], batches: Iterable[Any]) -> Iterator[bytes]:
         yield buffer.getvalue().encode()
 
 
-def _json(batches: Iterable[Any]) -> Iterator[bytes]:
+def _json(batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
     """What json.dumps makes of the whole object, in blocks."""
     yield b'{"private": false, "itemsets": ['
     separator = ""
@@ -255,7 +257,7 @@ def _json(batches: Iterable[Any]) -> Iterator[bytes]:
     yield b"]}\n"
 
 
-def _lines_of_supports(batches: Iterable[Any]) -> Iterator[str]:
+def _lines_of_supports(batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
     from dpmine.itemsets.release.results import listed_items
 
     for batch in batches:
@@ -263,7 +265,7 @@ def _lines_of_supports(batches: Iterable[Any]) -> Iterator[str]:
     yield "(exact supports; NOT private)"
 
 
-def _field(value: Any) -> Any:
+def _field(value: object) -> object:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
 
 

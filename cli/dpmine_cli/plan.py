@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dpmine_cli.line import CommandLine
+    from dpmine_cli.output import Document
 
 _OF_ITEMSETS = {"size", "catalogue_size", "units", "delta", "neighbors", "gap", "success", "plot"}
 _OF_LEARNING = {"accuracy", "failure", "smoothness", "dimension", "best_error"}
@@ -71,14 +72,14 @@ def audit(line: CommandLine) -> None:
         raise typer.Exit(_REFUTED)
 
 
-def _audit_own(line: CommandLine) -> Any:
+def _audit_own(line: CommandLine) -> Document:
     from dpmine.auditing import run
 
     with line.messages as messages:
         return run.audit(**line.values("plot", *_OF_TARGETS), progress=messages.progress)
 
 
-def _audit_target(line: CommandLine) -> Any:
+def _audit_target(line: CommandLine) -> Document:
     from dpmine.auditing import Claim, ScoreVectors, call
     from dpmine.auditing.targets.loading import load_target
 
@@ -125,7 +126,7 @@ def _picture(line: CommandLine) -> Path | None:
     return picture
 
 
-def _learning(line: CommandLine) -> Any:
+def _learning(line: CommandLine) -> Document:
     from dpmine.errors import BadParameter
     from dpmine.planning.learning import plan_learning
 
@@ -134,7 +135,7 @@ def _learning(line: CommandLine) -> Any:
     return plan_learning(line.learn, epsilon=line.epsilon, **{name: line.options[name] for name in _OF_LEARNING})
 
 
-def _accounting(line: CommandLine) -> Any:
+def _accounting(line: CommandLine) -> Document:
     from dpmine.planning.accounting import plan_noise, plan_runs
 
     terms = {"epsilon": line.epsilon, "delta": line.delta}

@@ -7,7 +7,7 @@ import sys
 from contextlib import redirect_stderr, suppress
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
@@ -15,6 +15,9 @@ from typer.exceptions import TyperException
 from dpmine_cli import histogram, itemsets, ledger, messages, models, plan, report
 from dpmine_cli.line import Group, Version, add
 from dpmine_cli.mistakes import explained, usage
+
+if TYPE_CHECKING:
+    from typer._click import Command
 
 _PROGRAM = "dpmine"
 _VARIABLE = "_DPMINE_COMPLETE"
@@ -26,7 +29,7 @@ def is_asked_for() -> bool:
     return _VARIABLE in os.environ
 
 
-def complete(command: Any) -> int:
+def complete(command: Command) -> int:
     """Print what the shell asks for; returns the exit status, which answers fish. Raises BadParameter."""
     from typer import _completion_classes as answers
     from typer.completion import shell_complete
@@ -180,7 +183,7 @@ def _require_utf8(arguments: list[str]) -> None:
             raise BadParameter(f"The argument '{shown}' is not valid UTF-8: rename the file.") from None
 
 
-def _invoke(command: Any, arguments: list[str]) -> None:
+def _invoke(command: Command, arguments: list[str]) -> None:
     with command.make_context("dpmine", arguments) as context:
         command.invoke(context)
 

@@ -10,12 +10,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpmine.options.names import AUTO, ENCODINGS, FORMS, MECHANISMS, QUOTES, WAYS, typed_names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +46,20 @@ class Option:
     shown: str | None = None
 
 
-_REFERENCE = re.compile(r"`(\w+)(?:=([^`]*))?`")
+REFERENCE = re.compile(r"`(\w+)(?:=([^`]*))?`")
 """How a message names an option: `memory` alone, `memory=4GB` with a value, `memory=…` with whatever value it has."""
 
 
-def with_options(text: str, spelled: Callable[[str, str | None], str]) -> str:
-    """A message in which each option is spelled so, by its name and its value, if there is one."""
-    return _REFERENCE.sub(lambda found: spelled(found[1], found[2]), text)
-
-
 def as_keys(text: str) -> str:
-    """A message on a job, with options as its file writes them."""
-    return with_options(text, _as_key)
+    """A message on a job, with options as its file writes them; those of the command alone stay as they are."""
+    return REFERENCE.sub(_as_key, text)
 
 
-def _as_key(name: str, value: str | None) -> str:
+def _as_key(found: re.Match[str]) -> str:
+    name, value = found.groups()
     key = _KEYS.get(name)
-    if key is None:  # an option of the command alone
-        return f"`{name}`" if value is None else f"`{name}={value}`"
-    if value is None or value == "…":
-        return key
+    if key is None or value is None or value == "…":
+        return key or found[0]
     return f"{key} = {value.lower() if value in {'True', 'False'} else value}"
 
 
