@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dpmine.errors import (
         AccuracyWarning,
         AlreadyCharged,
+        AlreadyGranted,
         BadData,
         BadLedger,
         BadParameter,
@@ -54,6 +55,7 @@ __all__ = [
     "AccuracyFirstRidge",
     "AccuracyWarning",
     "AlreadyCharged",
+    "AlreadyGranted",
     "AuditReport",
     "BadData",
     "BadLedger",
@@ -98,8 +100,8 @@ __all__ = [
 _HOMES = {
     "auditing.report": "AuditReport",
     "auditing.call": "audit",
-    "errors": "AccuracyWarning AlreadyCharged BadData BadLedger BadParameter BudgetExceeded DpmineError LayoutWarning "
-    "NotPrivate SpeedWarning UnreadableFile",
+    "errors": "AccuracyWarning AlreadyCharged AlreadyGranted BadData BadLedger BadParameter BudgetExceeded DpmineError "
+    "LayoutWarning NotPrivate SpeedWarning UnreadableFile",
     "io.input": "Input",
     "itemsets.discover": "discover_items",
     "itemsets.exact_supports": "itemset_supports",

@@ -8,7 +8,8 @@
     ├── BadLedger (OSError)         a ledger that cannot be reached, read, written or trusted
     │   └── NoLedger                there is none yet
     ├── BudgetExceeded (ValueError) a charge that the granted budget does not allow
-    └── AlreadyCharged (ValueError) a run that is to be charged once, and was
+    ├── AlreadyCharged (ValueError) a run that is to be charged once, and was
+    └── AlreadyGranted (ValueError) a data set that is to be granted a first time, and was
 
 and what it warns of:
 
@@ -61,6 +62,10 @@ class BudgetExceeded(DpmineError, ValueError):
 
 class AlreadyCharged(DpmineError, ValueError):
     """A run that is to be charged once was charged before; nothing was run."""
+
+
+class AlreadyGranted(DpmineError, ValueError):
+    """A data set that is to be granted a first budget has one; it stays as it is."""
 
 
 class LayoutWarning(UserWarning):

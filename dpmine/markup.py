@@ -1,13 +1,15 @@
-"""How notebooks show results: small escaped HTML without scripts, styles or anything that is loaded."""
+"""How results are passed on: plain documents for JSON; small escaped HTML for notebooks, without scripts or styles."""
 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+Document: TypeAlias = dict[str, Any]
+"""A result in a plain form for JSON."""
 MOST_ROWS = 50
 """Rows of a table in a notebook; what is left out is counted below it."""
 

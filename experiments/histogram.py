@@ -28,9 +28,9 @@ from dpmine.exact.reals import GUARD_BITS, above, exact_ball, logarithm
 from dpmine.io.atomic import new_figure, write_picture
 from dpmine.models.contribution import EVERY_ROW, Bounding
 from dpmine.models.histogram.bin_search import BinSearch
-from dpmine.models.histogram.density import AnyDensity, density_of
+from dpmine.models.histogram.density import Density
 from dpmine.models.histogram.estimator import PrivateHistogram
-from dpmine.models.histogram.training import GRID, HistogramTraining, density_score
+from dpmine.models.histogram.training import GRID, HistogramTraining, Records, density_score
 from dpmine.models.validation.procedure import random_split, train_size_of, train_validated
 from dpmine.models.validation.terms import Sensitivities, Stability
 
@@ -72,14 +72,14 @@ class Uniform(BinSearch):
 class AsPublished(Uniform):
     """The published bounds on the stability as well, and a last training on the training part."""
 
-    def density(self, x: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> AnyDensity:  # noqa: ARG002
+    def density(self, x: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Density:  # noqa: ARG002
         """Algorithm 2 and Theorem 6 as they were published. Raises BadData for too few records."""
         values = self.space.clipped(x)
         if len(values) < 2:
             raise BadData("Too few records.")
         size = train_size_of(len(values), self.train_share)
         terms = self.terms(size, len(values) - size)
-        trained, held = (self.space.data(values[part]) for part in random_split(len(values), size, bits=bits))
+        trained, held = (Records.of(values[part]) for part in random_split(len(values), size, bits=bits))
         found = train_validated(
             HistogramTraining(),
             self.grids,
@@ -94,7 +94,7 @@ class AsPublished(Uniform):
             bits=bits,
         )
         assert found.model is not None
-        return density_of(found.model, self.space.candidates, terms.mechanism, found.guarantee)
+        return Density(found.model, self.space.candidates, terms.mechanism, found.guarantee)
 
 
 def stabilities_as_published(

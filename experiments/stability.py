@@ -102,7 +102,7 @@ class Fold:
         index = choose(chooser, as_universe(list(found.scores)), sensitivity=found.sensitivity, bits=self.bits)
         assert index is not None
         return Trained(
-            int(index), LAMBDAS[int(index)], finals[int(index)], terms.promise(2 * chooser.epsilon, Fraction(0))
+            int(index), LAMBDAS[int(index)], finals[int(index)], terms.guarantee(2 * chooser.epsilon, Fraction(0))
         )
 
     def parts(self) -> list[Examples]:

@@ -8,6 +8,7 @@ from support.cases import every
 from dpmine import errors
 from dpmine.errors import (
     AlreadyCharged,
+    AlreadyGranted,
     BadData,
     BadLedger,
     BadParameter,
@@ -30,6 +31,7 @@ ALL = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubc
         (BadLedger, OSError),
         (BudgetExceeded, ValueError),
         (AlreadyCharged, ValueError),
+        (AlreadyGranted, ValueError),
     ],
 )
 def test_every_error_is_also_a_builtin(kind: type[Exception], builtin: type[Exception]) -> None:

@@ -114,10 +114,10 @@ def _notices(result: TopItemsets, destination: Destination) -> list[str]:
     """What a run must say, and what is written does not put before the user's eyes."""
     if destination.format is Format.TEXT and destination.path is None:
         return []
-    said = [*result.cautions, f"{result.mechanism}; {result.guarantee}"]
-    said += [] if result.budget is None else [str(result.budget)]
+    notices = [*result.cautions, f"{result.mechanism}; {result.guarantee}"]
+    notices += [] if result.budget is None else [str(result.budget)]
     missing = "nothing else stands out" if result.itemsets else "nothing stands out"
-    return [f"{missing}. {result.advice}", *said] if result.advice else said
+    return [f"{missing}. {result.advice}", *notices] if result.advice else notices
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ _LAST_SECONDS = 5.0
 
 _undo: list[Callable[[], object]] = []
 _ending: list[int] = []
-_said: list[str] = [_NOTHING_WRITTEN]
+_interrupt_message: list[str] = [_NOTHING_WRITTEN]
 _charged_before = [0]
 
 
@@ -74,22 +74,22 @@ def undoing(action: Callable[[], object]) -> Iterator[None]:
 
 def begin() -> None:
     """A command line begins: nothing is written or charged so far."""
-    _said[0], _charged_before[0] = _NOTHING_WRITTEN, _charges()
+    _interrupt_message[0], _charged_before[0] = _NOTHING_WRITTEN, _charges()
 
 
 def batch_begins() -> None:
     """From here on an interrupt says that results of jobs are kept."""
-    _said[0] = _JOBS_KEPT
+    _interrupt_message[0] = _JOBS_KEPT
 
 
 def output_begins() -> None:
     """From here on an interrupt no longer says that nothing was written."""
-    _said[0] = _WHILE_WRITING
+    _interrupt_message[0] = _WHILE_WRITING
 
 
 def message() -> str:
     """What an interrupt says now. It says that a charge stays as soon as one may be on the disk."""
-    return _said[0] + staying()
+    return _interrupt_message[0] + staying()
 
 
 def staying() -> str:

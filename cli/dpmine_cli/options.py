@@ -220,4 +220,10 @@ def _typed_value(value: str) -> str:
     if isinstance(known, list | tuple):
         return ",".join(map(str, known))
     names = {named.name for named in (*MECHANISMS, *WAYS)}
-    return typed_names(known) if known in names else quote(str(known)) if isinstance(known, str) else value
+    return (
+        typed_names(known)
+        if known in names
+        else quote(known)
+        if isinstance(known, str) and known.isprintable()
+        else value
+    )

@@ -10,11 +10,12 @@ import re
 import shutil
 import stat
 import sys
+import tempfile
 import textwrap
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from dpmine_cli.messages import output_begins, undoing
 from dpmine_cli.options import Format, as_typed
@@ -128,7 +129,7 @@ class Prepared:
     """A result that was prepared in all forms: what JSON says, rows or an Arrow table, and text."""
 
     document: object
-    rows: Any
+    rows: list[dict[str, object]] | pa.Table
     text: str
 
     def to_json(self) -> str:
@@ -215,9 +216,12 @@ class Destination:
             return
         import pyarrow.parquet as pq
 
-        with self._opened() as stream, pq.ParquetWriter(stream, schema) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
+        with self._opened() as stream, tempfile.TemporaryFile(prefix="dpmine-") as file:
+            with pq.ParquetWriter(file, schema) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+            file.seek(0)
+            shutil.copyfileobj(file, stream)  # a writer that is interrupted adds a footer: half a file looked whole
 
     def _lines(self, text: str) -> bytes:
         """Lines for people; on a terminal they fit it."""

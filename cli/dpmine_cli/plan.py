@@ -48,9 +48,7 @@ def plan(line: CommandLine) -> None:
     picture = _picture(line)
     with line.messages as messages:
         values = line.values(*_OF_LEARNING, "learn", "runs", "noise", "top", "catalogue_size", "plot")
-        result: Any = make_plan(
-            catalogue_size=_catalogue_size(line.catalogue_size), **values, progress=messages.progress
-        )
+        result = make_plan(catalogue_size=_catalogue_size(line.catalogue_size), **values, progress=messages.progress)
     if picture:
         result.plot(picture)
     line.destination.write_document(result)

@@ -35,8 +35,9 @@ class Encrypted(ValueError):
 ROWS_MISSING = "not all rows that its footer counts can be read; write it again, with larger pages and row groups."
 NO_FILE = "is a pipe, a device or a socket: write its content to a file, and give the file's path."
 _DAMAGED = (
-    "it is damaged, incomplete or not a Parquet file; write it again, or say what it is: names of CSV files end in "
-    ".csv, or take input_format (`input_format='csv'`); a database takes query and database (`query=…`, `database=…`)."
+    "it is damaged, incomplete or of another form than its name says (Parquet, if none); write it again, or say what "
+    "it is: names of CSV files end in .csv, or take input_format (`input_format='csv'`); a database takes query and "
+    "database (`query=…`, `database=…`)."
 )
 
 

@@ -16,6 +16,8 @@ from dpmine.io.forms import form_beginning
 from dpmine.options.names import CSV
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dpmine.io.input import Input
     from dpmine.options.names import Form
 
@@ -39,11 +41,18 @@ def piped(given: Input) -> tuple[Form, DataFile]:
     whole = io.BufferedReader(_Joined(beginning, stdin))
     if "types" in form.options:
         opened = iter([io.BytesIO(beginning), whole])  # the header, and all
-        return form, DataFile(STDIN, lambda: next(opened), repeatable=False)
+        return form, DataFile(STDIN, lambda: _next(opened), repeatable=False)
     if given.kinds:
         raise BadParameter(f"`types` are for columns of text, and files of {form.name} have types: leave it out.")
     content = _Kept(whole)
     return form, DataFile(STDIN, lambda: pa.OSFile(content.name))
+
+
+def _next(streams: Iterator[io.BufferedIOBase]) -> io.BufferedIOBase:
+    stream = next(streams, None)
+    if stream is None:
+        raise UnreadableFile("Standard input can be read once, and was: give its content as a file.")
+    return stream
 
 
 class _Kept:

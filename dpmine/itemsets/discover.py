@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
@@ -27,8 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from fractions import Fraction
 
+    import pyarrow as pa
+
     from dpmine.itemsets.ingest.layouts import LayoutPlan
+    from dpmine.itemsets.release.supports import Item
     from dpmine.ledger.ledger import Ledger
+    from dpmine.markup import Document
     from dpmine.parameters import Number
 
 
@@ -51,7 +55,7 @@ class DiscoveredItems:
         False
     """
 
-    items: tuple[Any, ...]
+    items: tuple[Item, ...]
     guarantee: Guarantee
     advice: str = ""
 
@@ -59,11 +63,11 @@ class DiscoveredItems:
         """The number of items; a result without any is false."""
         return len(self.items)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Item]:
         """The items, in order."""
         return iter(self.items)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Document:
         """A plain form for JSON."""
         from dpmine.version import __version__
 
@@ -74,7 +78,7 @@ class DiscoveredItems:
         """One JSON object, on one line."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         """A pyarrow Table with the column item (int64 or string); the guarantee is metadata."""
         import pyarrow as pa
 
@@ -102,7 +106,7 @@ class DiscoveredItems:
 
 
 def discover_items(
-    data: Any,
+    data: object,
     *,
     epsilon: Number = 1,
     delta: Number = 1e-6,
@@ -122,25 +126,25 @@ def discover_items(
 ) -> DiscoveredItems:
     """The items that many privacy units have, found with differential privacy: a catalogue for every later run.
 
-    All arguments but `max_items_per_unit`, and what is raised, are those of `dpmine.top_itemset`.
+    What is raised is that of `top_itemset`, which says more of the arguments that both have.
 
     Args:
-        data: as there.
+        data: a path or several, a table, frame or stream, or a sequence of baskets.
         epsilon: ε > 0 of the discovery.
         delta: δ in (0, 1) of the discovery; half of it is the probability that an item of one unit alone is named.
-        neighbors: as there.
-        unit: as there; so are basket, item, items and one_hot.
-        basket: see `unit`.
-        item: see `unit`.
-        items: see `unit`.
-        one_hot: see `unit`.
+        neighbors: "replace_one" or "add_remove".
+        unit: column(s) that name the privacy unit, the person to protect.
+        basket: column(s) that distinguish the baskets of one unit.
+        item: column of the items, or of lists of them.
+        items: column of lists of items.
+        one_hot: one item per column.
         max_items_per_unit: how many of its items a unit may name, at most 10,000: those that most of its baskets hold.
-        ledger: as there; so are dataset, memory, engine, progress and notice.
-        dataset: see `ledger`.
-        memory: see `ledger`.
-        engine: see `ledger`.
-        progress: see `ledger`.
-        notice: see `ledger`.
+        ledger: a `dpmine.Ledger` or its URL, charged before any data are read.
+        dataset: the data set's name in the ledger.
+        memory: the most to use, in bytes or as text such as "4GB".
+        engine: "local" or "spark".
+        progress: called with the share that is done of each step.
+        notice: called before data are read, with what is to be known of the run. None: warnings in its place.
 
     Example:
         >>> import dpmine

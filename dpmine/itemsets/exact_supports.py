@@ -35,21 +35,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
+    from dpmine.itemsets.release.supports import Item, Itemset
     from dpmine.itemsets.transactions.interface import Itemsets, SupportSource, Transactions
 
 
 _BLOCK = 1 << 24  # bytes of the itemsets that are written at a time
 _OBJECT, _ROW = 64, 512  # bytes an item and an itemset take as Python objects and as text
-_AT_ONCE = 1 << 16  # itemsets whose items are looked up at a time
+_ITEMSETS_PER_BLOCK = 1 << 16  # itemsets whose items are looked up at a time
 
-_MANY = 1 << 18  # itemsets of one size: with more, it is worth a look at what larger sizes take at least
-_TRIED = 64  # items by which an itemset may be extended for this
+_MOST_UNCHECKED = 1 << 18  # itemsets of one size: with more, it is worth a look at what larger sizes take at least
+_MOST_EXTENSIONS = 64  # items by which an itemset may be extended for this
 _FOR_FILES = "raise `min_support` or `memory`, or lower the largest `size`"
 _FOR_FRAMES = "raise min_support or memory, lower the largest size, or write Parquet with dpmine supports"
 
 
 def itemset_supports(
-    data: Any,
+    data: object,
     *,
     size: Sizes = 2,
     min_support: Number = 1,
@@ -59,18 +60,27 @@ def itemset_supports(
     item: str | None = None,
     items: str | None = None,
     one_hot: bool = False,
-    catalogue: Any = None,
+    catalogue: object = None,
     memory: int | str | None = None,
     engine: str = Engine.LOCAL,
 ) -> pd.DataFrame:
     """The exact supports of all itemsets with at least `min_support`. NOT private.
 
-    `data`, `size`, `unit`, `basket`, `item`, `items`, `one_hot`, `catalogue`, `memory` and `engine` are those
-    of `top_itemset`.
-    `min_support` is a count of units: an integer, or text such as "100". Any other number is a share of the units:
-    0.01, "1.0", "1/3", "2%". Shares are compared as floats, so 5 of 6 units reach 5/6. With `as_fraction`, supports are
-    shares of the units instead of counts. A lift computed from them needs units with one basket each: see
-    `TopItemsets.rules`.
+    Args:
+        data: all that `top_itemset` reads, which says more of the arguments that both have.
+        size: items in an itemset: 2, or a range "2-3".
+        min_support: a count of units: an integer, or text such as "100". Any other number is a share of the units:
+            0.01, "1.0", "1/3", "2%". Shares are compared as floats, so 5 of 6 units reach 5/6.
+        as_fraction: whether supports are shares of the units instead of counts. A lift computed from them needs units
+            with one basket each: see `TopItemsets.rules`.
+        unit: column(s) that name the privacy unit.
+        basket: column(s) that distinguish the baskets of one unit.
+        item: column of the items, or of lists of them.
+        items: column of lists of items.
+        one_hot: one item per column.
+        catalogue: a list of items; others are left out. None: all items that occur.
+        memory: the most to use, in bytes or as text such as "4GB" (default: half of the machine).
+        engine: "local" or "spark".
 
     Returns a frame with the columns support and itemsets (frozensets), by decreasing support, then by items.
     Raises BadParameter, BadData or UnreadableFile. A frame that does not fit into `memory` is rejected before it is
@@ -84,7 +94,22 @@ def itemset_supports(
     See Also:
         top_itemsets: the best itemsets, chosen with differential privacy.
     """
-    return list_supports(**locals(), as_objects=True).frame()  # nothing but the arguments is local yet
+    listed = list_supports(
+        data,
+        size=size,
+        min_support=min_support,
+        as_fraction=as_fraction,
+        unit=unit,
+        basket=basket,
+        item=item,
+        items=items,
+        one_hot=one_hot,
+        catalogue=catalogue,
+        memory=memory,
+        engine=engine,
+        as_objects=True,
+    )
+    return listed.frame()
 
 
 @dataclass
@@ -111,7 +136,7 @@ class ListRoom:
         except TooManyItemsets:
             raise self._too_many() from None
         self.left -= len(found) * self._cost(size)
-        if self.left < 0 or (len(found) > _MANY and self._subsets(miner, found, threshold) > self.left):
+        if self.left < 0 or (len(found) > _MOST_UNCHECKED and self._subsets(miner, found, threshold) > self.left):
             raise self._too_many()
         return found
 
@@ -122,7 +147,7 @@ class ListRoom:
         """Bytes of the larger subsets of one frequent itemset: to list millions before the rejection takes long."""
         size, items = found.items.shape[1], found.items[0].tolist()
         if threshold >= miner.resident_threshold:
-            for item in np.argsort(-miner.item_supports, kind="stable")[:_TRIED].tolist():
+            for item in np.argsort(-miner.item_supports, kind="stable")[:_MOST_EXTENSIONS].tolist():
                 if item not in items and miner.support([*items, item]) >= threshold:
                     items.append(item)
         larger = range(size + 1, min(self.largest, len(items)) + 1)
@@ -146,7 +171,7 @@ class ListedSupports:
     parts: list[Itemsets]
     order: NDArray[np.int64]
     supports: NDArray[Any]
-    labels: Any
+    labels: pa.Array
 
     def frame(self) -> pd.DataFrame:
         """A frame with the columns support and itemsets (frozensets)."""
@@ -190,22 +215,26 @@ class ListedSupports:
 
 
 def list_supports(
-    data: Any,
+    data: object,
     *,
     size: Sizes,
     min_support: Number,
     as_fraction: bool = False,
-    catalogue: Any = None,
+    unit: ColumnNames = None,
+    basket: ColumnNames = None,
+    item: str | None = None,
+    items: str | None = None,
+    one_hot: bool = False,
+    catalogue: object = None,
     memory: int | str | None = None,
     engine: str = Engine.LOCAL,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
     as_objects: bool = False,
-    **columns: Any,
 ) -> ListedSupports:
-    """What `itemset_supports` returns, before it becomes a frame or a file; `columns` as for `Columns.of`.
+    """What `itemset_supports` returns, before it becomes a frame or a file, with the same arguments.
 
-    With `as_objects`, the memory limit holds for the frame, too.
+    With `as_objects`, the memory limit holds for the frame, too. `progress` and `notice` are those of `top_itemset`.
     """
     from dpmine.itemsets.counting.rows import showing
     from dpmine.itemsets.ingest.catalogue import read_catalogue
@@ -215,13 +244,13 @@ def list_supports(
         notice_cautions(plan, notice)
         notice_layout(plan, notice)
 
-    named = Columns.of(**columns)
+    columns = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot)
     sizes = parse_sizes(size)
     limit = count_or_share("min_support", min_support)
     budget = MemoryBudget.of(memory)
     read = read_transactions(
         data,
-        named,
+        columns,
         catalogue=None if catalogue is None else read_catalogue(catalogue),
         progress=progress,
         memory=budget,
@@ -251,18 +280,18 @@ def _parts(baskets: Transactions, smallest: int, threshold: int, room: ListRoom)
     return parts
 
 
-def frozensets(parts: list[Itemsets], names: list[Any]) -> NDArray[np.object_]:
+def frozensets(parts: list[Itemsets], names: list[Item]) -> NDArray[np.object_]:
     """The itemsets as Python objects, one part after the other; names[c] stands for code c."""
-    known = np.empty(len(names), object)
-    known[:] = names
+    name_of = np.empty(len(names), object)
+    name_of[:] = names
     with _collector_at_rest():
-        return np.fromiter(_frozensets(parts, known), object, sum(map(len, parts)))
+        return np.fromiter(_frozensets(parts, name_of), object, sum(map(len, parts)))
 
 
-def _frozensets(parts: list[Itemsets], names: NDArray[np.object_]) -> Iterator[frozenset[Any]]:
+def _frozensets(parts: list[Itemsets], names: NDArray[np.object_]) -> Iterator[Itemset]:
     for part in parts:
-        for first in range(0, len(part), _AT_ONCE):
-            columns = [names[codes].tolist() for codes in part.items[first : first + _AT_ONCE].T]
+        for first in range(0, len(part), _ITEMSETS_PER_BLOCK):
+            columns = [names[codes].tolist() for codes in part.items[first : first + _ITEMSETS_PER_BLOCK].T]
             yield from map(frozenset, zip(*columns, strict=True))
 
 

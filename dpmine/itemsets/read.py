@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.errors import AccuracyWarning, BadParameter, LayoutWarning, warn
 from dpmine.io.input import Input, paths_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.transactions.interface import Transactions
 
 
-def engine_of(engine: str | Engine, data: Any) -> Engine:
+def engine_of(engine: str | Engine, data: object) -> Engine:
     """The engine for these data: a Spark frame is counted by Spark whatever is asked for. Raises BadParameter."""
     asked = named(Engine, "engine", engine)
     if is_spark_frame(data):
@@ -41,13 +41,13 @@ def engine_of(engine: str | Engine, data: Any) -> Engine:
     return asked
 
 
-def _are_parquet(data: Any) -> bool:
+def _are_parquet(data: object) -> bool:
     inputs = [data] if isinstance(data, Input) else map(Input, paths_of(data) or ())
     return {each.form for each in inputs} == {PARQUET}
 
 
 def read_transactions(
-    data: Any,
+    data: object,
     columns: Columns,
     *,
     catalogue: pa.Array | None = None,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from dpmine.exact.bits import SystemBits
 from dpmine.io.source import ColumnNames, Columns
+from dpmine.itemsets.release.counts import released_counts
 from dpmine.itemsets.release.results import TopItemsets, type_name
-from dpmine.itemsets.release.supports import Consistency, release, with_subsets
 from dpmine.itemsets.request.advice import advice, counts_of_unions, doubt, long_search, small_supports
 from dpmine.itemsets.request.query import Query, Request
 from dpmine.itemsets.transactions.interface import Engine
@@ -20,10 +20,10 @@ from dpmine.options.names import AUTO
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
-    from dpmine.itemsets.release.supports import Item, Itemset, SupportRelease
+    from dpmine.itemsets.release.supports import Itemset, SupportRelease
     from dpmine.itemsets.request.catalogue import Sizes
     from dpmine.itemsets.transactions.interface import LoadedTransactions, SupportSource, Transactions
     from dpmine.ledger.ledger import Ledger
@@ -199,8 +199,37 @@ def top_itemsets(
 ) -> TopItemsets:
     """The k itemsets that the most privacy units have in one basket, best first; fewer if no more are found.
 
-    All other arguments, and what is raised, are those of `top_itemset`; a public catalogue must have k itemsets.
-    (ε, δ) is the budget of all k together. The exponential and the limited-domain mechanism choose all in one shot.
+    Args:
+        data: a path or several, a table, frame or stream, or a sequence of baskets. `top_itemset` says more of it, and
+            of all other arguments that both have.
+        k: how many itemsets, at most 100,000. A public catalogue must have as many.
+        size: items in an itemset: 2, or a range "2-3".
+        epsilon: ε > 0 of all k together.
+        delta: δ in [0, 1) of all k together.
+        mechanism: how they are chosen: a mechanism, "items_first", "discover" or "auto".
+        neighbors: "replace_one" or "add_remove".
+        unit: column(s) that name the privacy unit, the person to protect.
+        basket: column(s) that distinguish the baskets of one unit.
+        item: column of the items, or of lists of them.
+        items: column of lists of items.
+        one_hot: one item per column.
+        catalogue: the public list of all items; "from-data" is not private. None: unknown.
+        release_support: ε for noisy supports, which adds to the budget; "auto" splits `epsilon`. None: no supports.
+        rules: whether the supports of all subsets are released, too, from which `TopItemsets.rules` makes rules.
+        lift_of: "units" gives rules lift where a unit has several baskets, too. It needs `rules` and `units`.
+        min_support: the least noisy support that is listed: a count, or a share of `units`.
+        units: a public number of units, to turn supports into shares.
+        kbar: how many candidates or items the mechanism keeps, where it has this option.
+        max_items_per_unit: to which a unit's items are cut, or how many it may name while items are found.
+        not_private: opts in to the mechanism "exact".
+        ledger: a `dpmine.Ledger` or its URL, charged before any data are read.
+        dataset: the data set's name in the ledger.
+        memory: the most to use, in bytes or as text such as "4GB".
+        engine: "local" or "spark".
+        progress: called with the share that is done of each step.
+        notice: called before data are read, with what is to be known of the run. None: warnings in its place.
+
+    What is raised is that of `top_itemset`. The exponential and the limited-domain mechanism choose all in one shot.
     "items_first" and "discover" choose items, then itemsets of these in one shot. Every other mechanism is run k times,
     each time on what is left. With k > 1, "auto" means one of the first two: the one that needs the smaller lead, by
     public parameters. Without a catalogue it means "discover" from k = 10 on, with one mostly "items_first" from k = 50
@@ -299,8 +328,18 @@ def _answer(request: Request, read: LoadedTransactions, *, charged: bool) -> Top
     codes = sorted({code for itemset in chosen.itemsets for code in itemset})
     names = dict(zip(codes, items_at(baskets.labels, codes), strict=True))
     itemsets = tuple(frozenset(names[code] for code in itemset) for itemset in chosen.itemsets)
-    unions = request.unions and read.several_baskets
-    supports = chosen.supports or _released(request, itemsets, names, baskets, miner, unions=unions)
+    supports = chosen.supports
+    if request.split.supports is not None:
+        supports = released_counts(
+            itemsets,
+            {item: code for code, item in names.items()},
+            baskets,
+            miner,
+            noise=request.split.supports,
+            subsets=request.query.rules,
+            unions=request.unions and read.several_baskets,
+            bits=SystemBits(),
+        )
     return _listed(request, guarantee.for_unit(baskets.unit), itemsets, supports, read, charged=charged)
 
 
@@ -345,38 +384,3 @@ def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> Ch
         return Chosen(())
     universe = ItemsetUniverse(miner, possible, catalogue_is_public=request.terms.has_catalogue, transactions=baskets)
     return request.way.choose(universe, bits=SystemBits())
-
-
-def _released(
-    request: Request,
-    chosen: tuple[Itemset, ...],
-    names: Mapping[int, Item],
-    baskets: Transactions,
-    miner: SupportSource,
-    *,
-    unions: bool,
-) -> SupportRelease | None:
-    """Noisy supports of the chosen itemsets (for rules: of all their subsets, too), where any are wanted."""
-    noise, rules = request.split.supports, request.query.rules
-    if noise is None:
-        return None
-    codes = {item: code for code, item in names.items()}
-    itemsets = with_subsets(chosen) if rules else chosen
-    coded = [sorted(codes[item] for item in itemset) for itemset in itemsets]
-    return release(
-        itemsets,
-        list(map(miner.support, coded)),
-        unions=_of_unions(baskets, coded, list(names)) if unions else None,
-        noise=noise,
-        consistency=Consistency.MONOTONE if rules else Consistency.AS_DRAWN,
-        bits=SystemBits(),
-    )
-
-
-def _of_unions(baskets: Transactions, itemsets: Sequence[Sequence[int]], items: Sequence[int]) -> list[int]:
-    """How many units have all items of each itemset of two and more, in whatever baskets; of no others than `items`."""
-    if not items:
-        return []
-    miner = baskets.projected(items).unions().miner()
-    place = {code: number for number, code in enumerate(items)}
-    return [miner.support([place[code] for code in itemset]) for itemset in itemsets if len(itemset) > 1]

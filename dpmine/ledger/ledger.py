@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpmine.errors import AlreadyCharged, BadLedger, BadParameter, BudgetExceeded, NoLedger, NotPrivate
+from dpmine.errors import AlreadyCharged, AlreadyGranted, BadLedger, BadParameter, BudgetExceeded, NoLedger, NotPrivate
 from dpmine.ledger import records
 from dpmine.ledger.budget import (
     WHOLE,
@@ -98,7 +98,7 @@ class Ledger:
 
         A δ that is not given stays as it is (at first 0); a unit that is not named is fixed by the first charge.
         `parts` says how disjoint parts, charged as "dataset/part", come about; see `Parts`. With `only_first`, a data
-        set that is granted already stays as it is.
+        set that is granted already stays as it is, and AlreadyGranted is raised.
         `accounting` is "basic" (ε and δ of all charges add up) or "zcdp" (ρ adds up). Under "zcdp",
         `approximate_delta` of the total δ is for approximate parts, by default a half. Accounting that is not given
         stays as it is, at first basic. The first charge fixes it. With `must_exist`, no ledger is made: BadLedger is
@@ -121,7 +121,7 @@ class Ledger:
             records.lock_ledger(connection)
             known = self._found(connection, name)
             if known is not None and only_first:
-                return known
+                raise AlreadyGranted(f"{name!r} is granted a budget already: leave only_first out to change it.")
             chosen = kind or (Accounting.BASIC if known is None else known.accounting)
             total = _total(most, most_delta, chosen, share, known)
             if known is None:

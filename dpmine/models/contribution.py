@@ -9,21 +9,22 @@ Proof: docs/proofs/models/contribution_bounding.md.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sized
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.reals import GUARD_BITS, below, exact_ball
 from dpmine.ledger.budget import checked_name
-from dpmine.ledger.charging import ROW, of_asserted_unit
+from dpmine.ledger.charging import ROW, SomeGuarantee, of_asserted_unit
 from dpmine.models.entries import entry_by_entry, is_hashable, is_missing, shape_of
 from dpmine.models.validation.procedure import random_order
 from dpmine.parameters import LEAST_PROBABILITY, whole
-from dpmine.privacy import ExPostGuarantee, Guarantee
+from dpmine.privacy import ExPostGuarantee
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
+    from dpmine.models.entries import Entries, Labels
 
     Codes: TypeAlias = NDArray[np.int64]
 
-Promise = TypeVar("Promise", bound=Guarantee)
 MOST_ROWS = 10_000
 """The most rows of one unit that a fit may keep: they share the unit's budget."""
 _MOST_NUMBERS = 2**30  # of places times features: 8 GB
@@ -79,15 +80,15 @@ class PrivacyUnit:
             )
         return cls(name, 1, enforced=False)
 
-    def protecting(self, promise: Promise) -> Promise:
+    def protecting(self, guarantee: SomeGuarantee) -> SomeGuarantee:
         """The guarantee for this unit, with a note on what makes it true."""
         if self.enforced:
             kept = "one row" if self.rows == 1 else f"at most {self.rows:,} rows"
             note = (
                 f"every {self.name} keeps {kept}, drawn at random from its own; rows without a {self.name} are dropped"
             )
-            return promise.for_unit(self.name).noting(note)
-        return of_asserted_unit(promise, self.name, "one row each")
+            return guarantee.for_unit(self.name).noting(note)
+        return of_asserted_unit(guarantee, self.name, "one row each")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -103,7 +104,7 @@ class Units:
     codes: Codes
 
     @classmethod
-    def of(cls, units: Any, name: str) -> Units:
+    def of(cls, units: Entries, name: str) -> Units:
         """`units` has shape (n,): integers, texts, dates or other hashable values.
 
         None and NaN stand for no unit, and so does what cannot be hashed. Two values are one unit where they are equal,
@@ -134,16 +135,16 @@ class Units:
         return cls(name, codes)
 
 
-def require_units(units: Any, X: Any) -> None:
+def require_units(units: Entries, X: Entries) -> None:
     """Check the form of units before a charge: one dimension, one entry per row. No entry is read. Raises BadData."""
     shape = getattr(units, "shape", None)
-    if isinstance(units, str | bytes) or not hasattr(units, "__len__") or (shape is not None and len(shape) != 1):
+    if isinstance(units, str | bytes) or not isinstance(units, Sized) or (shape is not None and len(shape) != 1):
         raise BadData(_NO_UNITS)
     if len(units) != shape_of(X)[0]:
         raise BadData("X and units have inconsistent numbers of samples: give one unit per row.")
 
 
-def _entries(units: Any) -> Any:
+def _entries(units: Entries) -> Any:
     """Units in a form whose types pandas keeps: arrays and columns unchanged, anything else entry by entry."""
     import pandas as pd
 
@@ -185,7 +186,7 @@ class Places:
         kept = self.positions[units].ravel()
         return kept[kept >= 0]
 
-    def of(self, values: NDArray[Any]) -> NDArray[Any]:
+    def of(self, values: Labels) -> Labels:
         """The values of the kept rows, zeros in empty places; shape (size, …).
 
         Raises BadParameter, by public numbers alone, where the places do not fit into memory.
@@ -194,17 +195,17 @@ class Places:
             return values
         if self.size * values[:1].size > _MOST_NUMBERS:
             raise BadParameter("rows_per_unit is too large for the number of units and features: give a smaller one.")
-        found = values[self.positions]
-        found[self.positions < 0] = 0
-        return self._placed(found)
+        kept = values[self.positions]
+        kept[self.positions < 0] = 0
+        return self._placed(kept)
 
-    def _placed(self, found: NDArray[Any]) -> NDArray[Any]:
+    def _placed(self, kept: Labels) -> Labels:
         """Entries by unit and place, with zeros up to M places."""
-        if found.shape[1] == self.each:
-            return found.reshape(self.size, *found.shape[2:])
-        placed = np.zeros((self.units, self.each, *found.shape[2:]), found.dtype)
-        placed[:, : found.shape[1]] = found
-        return placed.reshape(self.size, *found.shape[2:])
+        if kept.shape[1] == self.each:
+            return kept.reshape(self.size, *kept.shape[2:])
+        placed = np.zeros((self.units, self.each, *kept.shape[2:]), kept.dtype)
+        placed[:, : kept.shape[1]] = kept
+        return placed.reshape(self.size, *kept.shape[2:])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -302,17 +303,17 @@ class SharedBudget:
         if not self.spendable:
             raise BadParameter("With several rows per unit this needs a smaller epsilon: take one below 100.")
 
-    def of_unit(self, promise: Promise) -> Promise:
+    def of_unit(self, guarantee: SomeGuarantee) -> SomeGuarantee:
         """What a guarantee for one record, made with ε/M and δ', is for M of them; ex-post guarantees too.
 
         Raises BadParameter as `require_delta` where the guarantee spends a δ.
         """
         if self.rows == 1:
-            return promise
-        if promise.delta:
+            return guarantee
+        if guarantee.delta:
             self.require_delta()
-        delta = self.delta if promise.delta else Fraction(0)
-        grouped = promise.grouped(self.rows, delta)
+        delta = self.delta if guarantee.delta else Fraction(0)
+        grouped = guarantee.grouped(self.rows, delta)
         if isinstance(grouped, ExPostGuarantee):
             return replace(grouped, ex_post_epsilon=grouped.ex_post_epsilon * self.rows)
         return grouped

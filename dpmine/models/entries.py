@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,17 +20,23 @@ from dpmine.errors import BadData
 from dpmine.io.python_values import as_number
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
 
 Floats: TypeAlias = "NDArray[np.float64]"
 """Arrays of numbers, whatever their shape."""
+Labels: TypeAlias = "NDArray[Any]"
+"""Arrays of labels or classes, shape (n,), of whatever type."""
+Entries: TypeAlias = "ArrayLike | Sequence[object] | None"
+"""Rows, targets or units as callers have them: arrays, frames, columns and lists, or nothing."""
 
 _REAL = "biuf"
 """Kinds of numpy types that hold real numbers."""
 _ENCODE = "encode categories as numbers first, one 0/1 column per category (pandas.get_dummies with a public list)"
 
 
-def shape_of(X: Any) -> tuple[int, ...]:
+def shape_of(X: Entries) -> tuple[int, ...]:
     """The shape of an array, a frame or a list, which has one dimension unless each entry is a row.
 
     Raises BadData for rows of several lengths.
@@ -38,17 +44,18 @@ def shape_of(X: Any) -> tuple[int, ...]:
     shape = getattr(X, "shape", None)
     if isinstance(shape, tuple):
         return shape
+    rows = X if isinstance(X, list | tuple) else ()
     try:
-        if not isinstance(X, list | tuple):
-            return np.shape(X)
-        lengths = {_length(row) for row in X}
+        if rows is not X:
+            return np.shape(cast("ArrayLike", X))
+        lengths = {_length(row) for row in rows}
     except Exception:  # noqa: BLE001 - of foreign classes, whose words can quote the entries
         lengths = {0, 1}
     if not lengths or -1 in lengths:
-        return (len(X),)
+        return (len(rows),)
     if len(lengths) > 1:
         raise BadData(f"Features must be numbers, in rows of equal length: {_ENCODE}.")
-    return len(X), lengths.pop()
+    return len(rows), lengths.pop()
 
 
 def _length(row: Any) -> int:
@@ -56,7 +63,7 @@ def _length(row: Any) -> int:
     return len(row) if isinstance(row, list | tuple) or getattr(row, "ndim", 0) == 1 else -1
 
 
-def require_numbers(X: Any) -> None:
+def require_numbers(X: Entries) -> None:
     """Raises BadData where a type that X declares, for itself or a column, is none of numbers or of any object."""
     kinds = set(map(_kind, _types(X)))
     if "complex" in kinds:
@@ -65,7 +72,7 @@ def require_numbers(X: Any) -> None:
         raise BadData(f"Features must be numbers, and texts, categories and dates are none: {_ENCODE}.")
 
 
-def require_names(X: Any) -> None:
+def require_names(X: Entries) -> None:
     """Raises BadData for names of columns that are of several types."""
     from sklearn.utils.validation import _get_feature_names
 
@@ -75,7 +82,21 @@ def require_names(X: Any) -> None:
         raise BadData(str(error)) from None
 
 
-def as_numbers(X: Any) -> Floats:
+def known_features(X: Entries) -> list[str] | None:
+    """Names of the columns, found without a look at any value; None where X is no table."""
+    shape = shape_of(X)
+    if len(shape) != 2 or not shape[1]:
+        return None
+    names = getattr(X, "columns", ())
+    return list(names) if all(isinstance(name, str) for name in names) and len(names) else unnamed_features(shape[1])
+
+
+def unnamed_features(columns: int) -> list[str]:
+    """What features without names are called."""
+    return [f"x{column}" for column in range(columns)]
+
+
+def as_numbers(X: Entries) -> Floats:
     """X as float64 numbers, in its shape: NaN for what is missing or no number, infinite beyond the largest float.
 
     Raises BadData by shapes and types alone, as `shape_of` and `require_numbers`.
@@ -87,7 +108,7 @@ def as_numbers(X: Any) -> Floats:
             return _of_list(X, shape_of(X))
         if isinstance(X, np.ma.MaskedArray):
             X = np.ma.filled(X.astype(object), None)
-        array = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+        array = np.asarray(getattr(X, "toarray", lambda: X)())
         require_numbers(array)
         if array.dtype.kind in _REAL:
             return array.astype(np.float64, copy=False)
@@ -148,10 +169,11 @@ def is_hashable(entry: object) -> bool:
     return True
 
 
-def _types(X: Any) -> list[Any]:
+def _types(X: Entries) -> list[Any]:
     """The types that X declares: one for all, one per column, or none."""
-    if hasattr(X, "column_names") and hasattr(X, "schema"):  # of Arrow
-        return list(X.schema.types)
+    schema = getattr(X, "schema", None)
+    if hasattr(X, "column_names") and schema is not None:  # of Arrow
+        return list(schema.types)
     declared = getattr(X, "dtypes", getattr(X, "dtype", getattr(X, "type", None)))
     if declared is None or isinstance(declared, np.dtype) or not isinstance(declared, Iterable):
         return [] if declared is None else [declared]
@@ -181,16 +203,16 @@ def holds_numbers(kind: pa.DataType) -> bool:
     return any(holds(kind) for holds in reals)
 
 
-def _of_list(X: Any, shape: tuple[int, ...]) -> Floats:
+def _of_list(rows: Sequence[Any], shape: tuple[int, ...]) -> Floats:
     """As what `_each` finds, faster where numpy finds numbers only. A row of one entry is that entry."""
     try:
-        array = np.asarray(X)
+        array = np.asarray(rows)
     except Exception:  # noqa: BLE001 - of foreign classes
         array = np.empty(0, object)
     if array.dtype.kind in _REAL and array.shape == shape:
         return array.astype(np.float64)
-    alone = (row[0] if _length(row) == 1 else row for row in X)
-    return _each(alone if len(shape) == 1 else chain.from_iterable(X), shape)
+    alone = (row[0] if _length(row) == 1 else row for row in rows)
+    return _each(alone if len(shape) == 1 else chain.from_iterable(rows), shape)
 
 
 def _each(entries: Iterable[Any], shape: tuple[int, ...]) -> Floats:

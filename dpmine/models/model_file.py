@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -21,7 +21,15 @@ from dpmine.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    import pyarrow as pa
     from numpy.typing import NDArray
+    from sklearn.base import BaseEstimator
+
+    from dpmine.models.entries import Labels
+
+
+Document: TypeAlias = "dict[str, Any]"
+"""A JSON object that was read: each entry is checked by its reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +53,10 @@ class ModelFormat:
     def load(self, text: str, kinds: Mapping[str, type[Model]]) -> Model:
         """The estimator of a model file, whatever its kind. Raises BadData for any other text."""
         with reading(self.command):
-            found = kinds.get(str(document_of(text, self.name)[self.kind]))
-        if found is None:
+            estimator = kinds.get(str(document_of(text, self.name)[self.kind]))
+        if estimator is None:
             raise BadData(self.unknown)
-        return found.from_json(text)
+        return estimator.from_json(text)
 
 
 class SavedEstimator:
@@ -80,15 +88,16 @@ class SavedEstimator:
         return estimator
 
     @abstractmethod
-    def _entries(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, object]:
         """All that predicts, and the guarantee. Raises BadData for classes that JSON cannot hold."""
 
     @classmethod
     @abstractmethod
-    def _attributes(cls, document: dict[str, Any]) -> dict[str, Any]:
+    def _attributes(cls, document: Document) -> dict[str, object]:
         """The fitted attributes by name; an error, see `reading`, unless `_entries` could have been the document."""
 
 
+Json = TypeVar("Json")
 Model = TypeVar("Model", bound=SavedEstimator)
 
 
@@ -103,7 +112,7 @@ def reading(command: str) -> Iterator[None]:
         raise BadData(f"This is not a model file of dpmine {command}: train one with `model=FILE.json`.") from None
 
 
-def document_of(text: str, kind: str) -> dict[str, Any]:
+def document_of(text: str, kind: str) -> Document:
     """The JSON object, whose "format" must be `kind`."""
     document = json.loads(text)
     if not isinstance(document, dict) or document.get("format") != kind:
@@ -111,28 +120,28 @@ def document_of(text: str, kind: str) -> dict[str, Any]:
     return document
 
 
-def finite(value: Any) -> float:
+def finite(value: object) -> float:
     """A finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError
     return float(value)
 
 
-def natural(value: Any) -> int:
+def natural(value: object) -> int:
     """A whole number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError
     return value
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """A text that can be printed."""
-    text: str = _typed(str, value)
+    text = _typed(str, value)
     text.encode()
     return text
 
 
-def _typed(kind: type, value: Any) -> Any:
+def _typed(kind: type[Json], value: object) -> Json:
     """A value of that type of JSON."""
     if not isinstance(value, kind):
         raise TypeError
@@ -143,14 +152,14 @@ truth_of = partial(_typed, bool)
 list_of = partial(_typed, list)
 
 
-def read_guarantee(entry: dict[str, Any]) -> Guarantee:
+def read_guarantee(entry: Document) -> Guarantee:
     """What `Guarantee.to_dict` wrote."""
     delta = text_of(entry["delta_exact"])
     terms = {
         "epsilon": positive("epsilon", text_of(entry["epsilon_exact"])),
         "delta": Fraction(0) if delta == "0" else probability("delta", delta),
     }
-    promise: dict[str, Any] = {
+    entries: dict[str, Any] = {
         **terms,
         "neighbors": Neighbors(text_of(entry["neighbors"])),
         "unit": text_of(entry["unit"]),
@@ -160,24 +169,24 @@ def read_guarantee(entry: dict[str, Any]) -> Guarantee:
         "concentrated": _read_zcdp(entry, Zcdp.implied(**terms)),
     }
     if "ex_post_epsilon_exact" not in entry:
-        return Guarantee(**promise)
+        return Guarantee(**entries)
     charged = positive("ex_post_epsilon", text_of(entry["ex_post_epsilon_exact"]))
-    if charged > promise["epsilon"]:
+    if charged > entries["epsilon"]:
         raise ValueError
-    return ExPostGuarantee(**promise, ex_post_epsilon=charged)
+    return ExPostGuarantee(**entries, ex_post_epsilon=charged)
 
 
-def _read_zcdp(entry: dict[str, Any], implied: Zcdp) -> Zcdp | None:
+def _read_zcdp(entry: Document, implied: Zcdp) -> Zcdp | None:
     """None where no ρ is guaranteed, and for no more than what (ε, δ) implies."""
-    if entry["rho_exact"] is None:
+    if entry["rho_exact"] is None and entry["private"] is False:
         return None
-    found = Zcdp(*(exact_number(name, text_of(entry[f"{name}_exact"])) for name in ("rho", "approximate_delta")))
-    if min(found.rho, found.delta) < 0:
+    stated = Zcdp(*(exact_number(name, text_of(entry[f"{name}_exact"])) for name in ("rho", "approximate_delta")))
+    if min(stated.rho, stated.delta) < 0:
         raise ValueError
-    return None if found == implied else found
+    return None if stated == implied else stated
 
 
-def are_classes(labels: Any, *, several: bool = False) -> bool:
+def are_classes(labels: object, *, several: bool = False) -> bool:
     """Two different texts, numbers or truth values of one type, that numpy keeps as they are; or more if `several`."""
     if not isinstance(labels, list) or len(labels) < 2 or (len(labels) > 2 and not several):
         return False
@@ -191,21 +200,21 @@ def are_classes(labels: Any, *, several: bool = False) -> bool:
     return kept.dtype.kind in "Uiub" and kept.tolist() == labels and "".join(map(str, labels)).isprintable()
 
 
-def read_classes(labels: Any, *, several: bool = False) -> NDArray[Any]:
+def read_classes(labels: object, *, several: bool = False) -> Labels:
     """The two classes of a document, or more if `several`."""
     if not are_classes(labels, several=several):
         raise ValueError
     return np.array(labels)
 
 
-def require_classes(labels: Any, *, several: bool = False) -> list[Any]:
+def require_classes(labels: list[object], *, several: bool = False) -> list[object]:
     """The two classes, or more if `several`, to be written. Raises BadData for classes that JSON cannot hold."""
     if not are_classes(labels, several=several):
         raise BadData("The classes of y must be text or numbers to be written to a model file.")
-    return list(labels)
+    return labels
 
 
-def fitted_entries(estimator: Any) -> dict[str, Any]:
+def fitted_entries(estimator: BaseEstimator) -> dict[str, object]:
     """What every model file of a fitted estimator ends with: names, guarantee, version.
 
     Raises BadData for names of features that are there twice.
@@ -221,9 +230,9 @@ def fitted_entries(estimator: Any) -> dict[str, Any]:
     }
 
 
-def fitted_attributes(document: dict[str, Any], columns: int) -> dict[str, Any]:
+def fitted_attributes(document: Document, columns: int) -> dict[str, object]:
     """The attributes, by name, that `fitted_entries` wrote of an estimator with that number of features."""
-    attributes: dict[str, Any] = {"guarantee_": read_guarantee(document["guarantee"]), "n_features_in_": columns}
+    attributes: dict[str, object] = {"guarantee_": read_guarantee(document["guarantee"]), "n_features_in_": columns}
     if document["label"] is not None:
         attributes["label_"] = text_of(document["label"])
     if document["features"] is not None:
@@ -234,7 +243,7 @@ def fitted_attributes(document: dict[str, Any], columns: int) -> dict[str, Any]:
     return attributes
 
 
-def finite_rows(value: Any) -> NDArray[np.float64]:
+def finite_rows(value: object) -> NDArray[np.float64]:
     """At least two lists of finite numbers, as many in each; shape (K, d)."""
     rows = [finite_row(row) for row in list_of(value)]
     if len(rows) < 2 or len({len(row) for row in rows}) > 1:
@@ -242,7 +251,7 @@ def finite_rows(value: Any) -> NDArray[np.float64]:
     return np.array(rows)
 
 
-def finite_row(value: Any) -> NDArray[np.float64]:
+def finite_row(value: object) -> NDArray[np.float64]:
     """At least one finite number, in a list."""
     numbers = np.array([finite(entry) for entry in list_of(value)])
     if not numbers.size:
@@ -256,7 +265,7 @@ _ONE_CLASS = (
 )
 
 
-def _is_constant(fitted: Any) -> bool:
+def _is_constant(fitted: BaseEstimator) -> bool:
     """Whether one class has the largest decision on the whole ball of clipped rows; False where no ball is known."""
     radius = getattr(fitted, "norm_bound_", None)
     if radius is None or not hasattr(fitted, "classes_"):
@@ -278,7 +287,7 @@ class LinearModel:
     Of more than two classes, those of one class after the other.
     """
 
-    def __init__(self, fitted: Any, *remarks: str) -> None:
+    def __init__(self, fitted: BaseEstimator, *remarks: str) -> None:
         self._fitted = fitted
         self._remarks = remarks
 
@@ -291,7 +300,7 @@ class LinearModel:
         """The model file's own object."""
         return str(self._fitted.to_json())
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         """One row a coefficient: `feature`, `coefficient`, of more than two classes `class` before; perhaps no row."""
         import pyarrow as pa
 
@@ -307,20 +316,20 @@ class LinearModel:
             "\t".join([*([str(label)] if self._classes() else []), name, f"{value:.6g}"])
             for label, name, value in self._rows()
         ]
-        said = [self.notice, *self.cautions, *self._fitted.guarantee_.notes]
-        return "\n".join([*weights, *(f"({remark})" for remark in said)])
+        remarks = [self.notice, *self.cautions, *self._fitted.guarantee_.notes]
+        return "\n".join([*weights, *(f"({remark})" for remark in remarks)])
 
     @property
     def cautions(self) -> list[str]:
         """That a classifier predicts one class on all that its public bounds allow: a function of the release."""
         return [_ONE_CLASS] if _is_constant(self._fitted) else []
 
-    def _classes(self) -> list[Any]:
+    def _classes(self) -> list[object]:
         """The classes with weights of their own."""
-        found = np.ndim(getattr(self._fitted, "coef_", 0)) == 2 and len(self._fitted.coef_) > 1
-        return self._fitted.classes_.tolist() if found else []
+        several = np.ndim(getattr(self._fitted, "coef_", 0)) == 2 and len(self._fitted.coef_) > 1
+        return self._fitted.classes_.tolist() if several else []
 
-    def _rows(self) -> list[tuple[Any, str, float]]:
+    def _rows(self) -> list[tuple[object, str, float]]:
         if not hasattr(self._fitted, "coef_"):
             return []
         names = [*map(str, self._fitted.feature_names_in_), "(intercept)"]
@@ -335,7 +344,7 @@ class LinearModel:
 class ChosenHypothesis:
     """A chosen hypothesis as a document."""
 
-    def __init__(self, selector: Any) -> None:
+    def __init__(self, selector: BaseEstimator) -> None:
         self._selector = selector
 
     @property
@@ -353,7 +362,7 @@ class ChosenHypothesis:
         """The model file's own object."""
         return str(self._selector.to_json())
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         """One row: the rule, which class it predicts, and the guarantee in words; null when nothing stood out."""
         import pyarrow as pa
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from sklearn.base import BaseEstimator
 
@@ -12,32 +12,44 @@ from dpmine.errors import BadLedger, BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.ledger.charging import ROW, Account, without_passwords
 from dpmine.models.contribution import EVERY_ROW, Bounding, PrivacyUnit, Units, require_units
-from dpmine.models.entries import shape_of
+from dpmine.models.entries import known_features, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
 
     from dpmine.exact.bits import BitSource
     from dpmine.ledger.charging import Charge
     from dpmine.ledger.ledger import Ledger
+    from dpmine.models.entries import Entries
     from dpmine.privacy import Guarantee
     from dpmine.zcdp import RenyiBounds
 
 
-class PlannedFit(NamedTuple):
+class FitSettings(Protocol):
+    """The parameters of a fit, read and checked: for some number of rows per unit."""
+
+    def guarantee(self) -> Guarantee:
+        """The most that a fit will guarantee for all rows of a unit together, before its notes."""
+
+
+Settings = TypeVar("Settings", bound=FitSettings)
+
+
+class PlannedFit(NamedTuple, Generic[Settings]):
     """What one fit rests on, before any data are read."""
 
     unit: PrivacyUnit
-    settings: Any
+    settings: Settings
     """The parameters, read and checked."""
     guarantee: Guarantee
     """The most that the fit will guarantee, and what it is charged."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
+class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
     """An estimator whose fits are private, and charged where a ledger is given.
 
     The guarantee covers a fit only. A scaler, a feature selection or a hyperparameter search that reads the same
@@ -68,7 +80,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Whether the last fit has something to predict with: some may find nothing, by their noise."""
         return True
 
-    def fit(self, X: ArrayLike, y: ArrayLike, units: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, units: Entries = None) -> Self:
         """Learn privately from rows X, shape (n, d), with labels or targets y, shape (n,), by the system's randomness.
 
         `units`, shape (n,), names the privacy unit of every row. Each unit keeps at most `rows_per_unit` rows, drawn at
@@ -82,15 +94,15 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """
         return self._charged_fit(X, y, units, SystemBits())
 
-    def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge, units: Units | None = None) -> Self:
-        """`fit`, for what `pay` returned, once, and with the parameters that were charged; BadParameter otherwise."""
+    def fit_charged(self, X: ArrayLike, y: ArrayLike, charge: Charge, units: Units | None = None) -> Self:
+        """`fit`, for what `charge` returned: once, with the parameters that were charged; else BadParameter."""
         name = None if units is None else units.name
-        planned = self._planned(name, self._features_of(X))
+        planned = self._planned(name, known_features(X))
         if planned.guarantee != charge.guarantee:  # a charge that was made before the columns were known is the most
             planned = self._planned(name)
         return self._train(X, y, Bounding(planned.unit.rows, units), charge, planned, bits=SystemBits())
 
-    def pay(self, features: Sequence[str] | None = None, *, units: str | None = None) -> Charge:
+    def charge(self, features: Sequence[str] | None = None, *, units: str | None = None) -> Charge:
         """Charge the ledger, where one is given, for a fit; for callers that read the data of the fit afterwards.
 
         `features` are the names of the columns, where they are known by now. `units` is the name of the units that the
@@ -99,23 +111,23 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """
         return self._charged(units, features)[0]
 
-    def promise(self, units: str | None = None, features: Sequence[str] | None = None) -> Guarantee:
-        """The most that a fit will guarantee, by its parameters alone; `units` and `features` as in `pay`.
+    def guarantee(self, units: str | None = None, features: Sequence[str] | None = None) -> Guarantee:
+        """The most that a fit will guarantee, by its parameters alone; `units` and `features` as in `charge`.
 
         Raises BadParameter for unusable parameters.
         """
         return self._planned(units, features).guarantee
 
     def require_parameters(self, features: Sequence[str] | None = None) -> None:
-        """Raises BadParameter for unusable parameters, before any data are read; `features` as in `pay`."""
-        self._settings(1, features)
+        """Raises BadParameter for unusable parameters, before any data are read; `features` as in `charge`."""
+        self._checked_settings(1, features)
 
     def require_rows(self, rows: int, features: Sequence[str]) -> None:
         """Raises what a fit to that many rows would raise whatever they hold, as far as public numbers say it."""
-        self._require_rows(self._settings(1, features), rows, features)
+        self._require_rows(self._checked_settings(1, features), rows, features)
 
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
-        """The privacy unit of a fit; `units` as in `pay`. Raises BadParameter."""
+        """The privacy unit of a fit; `units` as in `charge`. Raises BadParameter."""
         return PrivacyUnit.of(self.unit, self.rows_per_unit, units)
 
     def prefers(self, bounds: RenyiBounds, features: Sequence[str] | None = None) -> bool:  # noqa: ARG002 - some do
@@ -127,19 +139,26 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self._renyi = bounds
         return self
 
-    def _charged_fit(self, X: Any, y: Any, units: Any, bits: BitSource) -> Self:
+    def _charged_fit(self, X: Entries, y: Entries, units: Entries, bits: BitSource) -> Self:
         """A fit, charged before the units or any data are read."""
         name = name_of_units(units)
         self.require_parameters()
         self._require_data(X, y)
         if name is not None:
             require_units(units, X)
-        charge, planned = self._charged(name, self._features_of(X), rows=None if units is not None else shape_of(X)[0])
+        charge, planned = self._charged(name, known_features(X), rows=None if units is not None else shape_of(X)[0])
         bounding = Bounding(planned.unit.rows, None if name is None else Units.of(units, name))
         return self._train(X, y, bounding, charge, planned, bits=bits)
 
     def _train(
-        self, X: Any, y: Any, bounding: Bounding, charge: Charge, planned: PlannedFit, *, bits: BitSource
+        self,
+        X: Entries,
+        y: Entries | None,
+        bounding: Bounding,
+        charge: Charge,
+        planned: PlannedFit[Settings],
+        *,
+        bits: BitSource,
     ) -> Self:
         charge.use(planned.guarantee)
         forget_fit(self)
@@ -151,15 +170,15 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             raise
         return self
 
-    def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
+    def _fit(self, X: Entries, y: Entries, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
         """A fit by given randomness, which nothing is charged for."""
         forget_fit(self)
-        self._learn(X, y, self._settings(bounding.rows, self._features_of(X)), bounding, bits=bits)
+        self._learn(X, y, self._checked_settings(bounding.rows, known_features(X)), bounding, bits=bits)
         return self
 
     def _charged(
         self, units: str | None, features: Sequence[str] | None, *, rows: int | None = None
-    ) -> tuple[Charge, PlannedFit]:
+    ) -> tuple[Charge, PlannedFit[Settings]]:
         """A fit, planned and charged; `rows` is their number where it is known by now, and each is its own unit."""
         if self._read_from_file:
             raise BadParameter("A model file does not keep what training needs: make a new estimator to train again.")
@@ -170,30 +189,31 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         forget_fit(self)
         return charge, planned
 
-    def _planned(self, units: str | None, features: Sequence[str] | None = None) -> PlannedFit:
+    def _planned(self, units: str | None, features: Sequence[str] | None = None) -> PlannedFit[Settings]:
         unit = self.privacy_unit(units)
-        settings = self._settings(unit.rows, features)
-        return PlannedFit(unit, settings, unit.protecting(settings.promise()))
+        settings = self._checked_settings(unit.rows, features)
+        return PlannedFit(unit, settings, unit.protecting(settings.guarantee()))
 
-    def _features_of(self, X: Any) -> list[str] | None:  # noqa: ARG002 - some classes look
-        """Names of X's columns, for parameters that name some; found without a look at any value. None: not needed."""
-        return None
+    def _checked_settings(self, rows: int, features: Sequence[str] | None = None) -> Settings:
+        """The parameters read and checked, for `rows` rows per unit; `features` as in `charge`. Raises BadParameter."""
+        self._require_shared_parameters()
+        return self._settings(rows, features)
 
-    def _settings(self, rows: int, features: Sequence[str] | None = None) -> Any:  # noqa: ARG002 - for subclasses
-        """The parameters read and checked, for `rows` rows per unit; their `promise()` is for any `rows` together.
+    def _require_shared_parameters(self) -> None:
+        """Raises BadParameter for unusable parameters that a kind of estimators has in common."""
 
-        `features` as in `pay`. Subclasses call this one first. Raises BadParameter.
-        """
-        return None
+    @abstractmethod
+    def _settings(self, rows: int, features: Sequence[str] | None = None) -> Settings:
+        """See `_checked_settings`."""
 
-    def _require_rows(self, settings: Any, rows: int, features: Sequence[str]) -> None:
+    def _require_rows(self, settings: Settings, rows: int, features: Sequence[str]) -> None:
         """See `require_rows`; each row is a unit."""
 
-    def _require_data(self, X: Any, y: Any) -> None:
+    def _require_data(self, X: Entries, y: Entries) -> None:
         """Raises BadData where X or y cannot be used, by shapes and types alone: what entries hold is no error."""
 
     @abstractmethod
-    def _learn(self, X: Any, y: Any, settings: Any, bounding: Bounding, *, bits: BitSource) -> None:
+    def _learn(self, X: Entries, y: Entries, settings: Settings, bounding: Bounding, *, bits: BitSource) -> None:
         """Set the fitted attributes, `guarantee_` among them: for each record, or what `bounding` makes one.
 
         `settings` are those of `bounding.rows` rows.
@@ -202,8 +222,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "guarantee_")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         tags.input_tags.allow_nan = True  # an error would disclose that some row has a missing value
         return tags
@@ -213,13 +233,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return without_passwords(super().__repr__(N_CHAR_MAX))
 
 
-def forget_fit(estimator: Any) -> None:
+def forget_fit(estimator: BaseEstimator) -> None:
     """Drop what an earlier fit learnt, so that a fit that fails leaves an estimator that is not fitted."""
     for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
         delattr(estimator, name)
 
 
-def name_of_units(units: Any) -> str | None:
+def name_of_units(units: Entries) -> str | None:
     """The name of the units: that of a Series, "unit" for anything else; None for none."""
     if units is None:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sized
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,14 +21,16 @@ from dpmine.models.entries import (
     require_numbers,
     shape_of,
 )
-from dpmine.models.private_estimator import PrivateEstimator
+from dpmine.models.private_estimator import PrivateEstimator, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
+    from sklearn.base import BaseEstimator
+    from sklearn.utils import Tags
 
-    from dpmine.models.entries import Floats
+    from dpmine.models.entries import Entries, Floats, Labels
 
 _MOST_CLASSES = 1000
 _PLAIN = (bool, int, float, np.number, np.bool_)
@@ -48,48 +51,47 @@ MISSING_NOTE = "a missing value counts as 0"
 """The guarantee's note on `checked_features`."""
 
 
-class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+class PrivateClassifier(ClassifierMixin, PrivateEstimator[Settings]):  # type: ignore[misc]
     """What private classifiers are to scikit-learn: of two classes, or of several that are named."""
 
-    classes: Sequence[Any] | None
+    classes: Sequence[object] | None
     _several: ClassVar[bool] = False
     """Whether more than two classes may be named."""
 
-    def _settings(self, rows: int, features: Sequence[str] | None = None) -> Any:
+    def _require_shared_parameters(self) -> None:
         if self.classes is not None:
             known_classes(self.classes, several=self._several)
-        return super()._settings(rows, features)
 
-    def _require_data(self, X: Any, y: Any) -> None:
+    def _require_data(self, X: Entries, y: Entries) -> None:
         require_table(X, self.least_rows)
         require_column(self, y, shape_of(X)[0])
         require_types_of_labels(y)
         if self.classes is not None:
             require_types_of_classes(y, known_classes(self.classes, several=self._several))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # noise beats tiny data sets
         tags.input_tags.sparse = True
         return tags
 
 
-class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+class PrivateRegressor(RegressorMixin, PrivateEstimator[Settings]):  # type: ignore[misc]
     """What private regressors of one target are to scikit-learn."""
 
-    def _require_data(self, X: Any, y: Any) -> None:
+    def _require_data(self, X: Entries, y: Entries) -> None:
         require_table(X, self.least_rows)
         require_targets(self, y, shape_of(X)[0])
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # noise beats tiny data sets
         tags.input_tags.sparse = True
         return tags
 
 
-def checked_features(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> Floats:
+def checked_features(estimator: BaseEstimator, X: Entries, *, reset: bool, least: int = 1) -> Floats:
     """`checked_numbers`, all of them finite: a missing value counts as 0, an infinite one as the largest float.
 
     A row can therefore cause no error: whatever it holds is data.
@@ -97,7 +99,7 @@ def checked_features(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> 
     return finite(checked_numbers(estimator, X, reset=reset, least=least))
 
 
-def checked_numbers(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> Floats:
+def checked_numbers(estimator: BaseEstimator, X: Entries, *, reset: bool, least: int = 1) -> Floats:
     """X as a float64 array with at least `least` rows and one column, its columns as at the fit (`reset` when fitting).
 
     Sparse ones are filled up: rows are mapped to their bounds, and noise is dense. Missing values are NaN. Raises
@@ -108,7 +110,7 @@ def checked_numbers(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> F
     return as_numbers(X)
 
 
-def require_table(X: Any, least: int = 1) -> None:
+def require_table(X: Entries, least: int = 1) -> None:
     """Raises BadData for what is not two-dimensional or not numeric, by shape and types alone, which are public."""
     require_numbers(X)
     shape = shape_of(X)
@@ -130,8 +132,12 @@ def finite(numbers: Floats) -> Floats:
 
 
 def checked_labels(
-    estimator: Any, y: Any, rows: int, classes: Any = None, known: NDArray[np.bool_] | None = None
-) -> tuple[NDArray[Any], Floats]:
+    estimator: BaseEstimator,
+    y: Entries,
+    rows: int,
+    classes: Sequence[object] | None = None,
+    known: NDArray[np.bool_] | None = None,
+) -> tuple[Labels, Floats]:
     """The two classes, and −1 or 1 for every label.
 
     `classes` are the two in the order that is wanted, public. Every label but the second then counts as the first,
@@ -146,18 +152,20 @@ def checked_labels(
         return named, np.where(_are(labels, named, 1), 1.0, -1.0)
     counted = labels if known is None else labels[known]
     _require_discrete(counted)
-    found = np.unique(counted)
-    if len(found) == 1:
+    present = np.unique(counted)
+    if len(present) == 1:
         raise BadData("y has one class only, and a classifier needs examples of two.")
-    if len(found) != 2:
+    if len(present) != 2:
         several = getattr(estimator, "_several", False)
         raise BadData(f"{_ONLY_TWO}: {_NAME_ALL if several else _NAME_TWO}.")
-    texts = np.array(found.tolist()) if all(type(label) is str for label in found.tolist()) else found
-    found = texts if texts.tolist() == found.tolist() else found  # numpy drops NUL at the end of a text
-    return found, np.where(_are(labels, found, 1), 1.0, -1.0)
+    texts = np.array(present.tolist()) if all(type(label) is str for label in present.tolist()) else present
+    present = texts if texts.tolist() == present.tolist() else present  # numpy drops NUL at the end of a text
+    return present, np.where(_are(labels, present, 1), 1.0, -1.0)
 
 
-def checked_codes(estimator: Any, y: Any, rows: int, classes: Sequence[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def checked_codes(
+    estimator: BaseEstimator, y: Entries, rows: int, classes: Sequence[object]
+) -> tuple[Labels, NDArray[np.intp]]:
     """The classes, two or more, and the position of every label among them; any other label counts as the first.
 
     Raises as `checked_labels` with `classes`.
@@ -169,7 +177,7 @@ def checked_codes(estimator: Any, y: Any, rows: int, classes: Sequence[Any]) -> 
     return known, codes
 
 
-def classes_note(classes: Any) -> str:
+def classes_note(classes: Sequence[object] | Labels | None) -> str:
     """The guarantee's note on the classes, given `classes` of `checked_labels` or `checked_codes`."""
     if classes is None:
         return (
@@ -180,7 +188,7 @@ def classes_note(classes: Any) -> str:
     return "the two classes are public; a label that is neither, or missing, counts as the first"
 
 
-def checked_targets(estimator: Any, y: Any, rows: int, *, missing: float = 0.0) -> Floats:
+def checked_targets(estimator: BaseEstimator, y: Entries, rows: int, *, missing: float = 0.0) -> Floats:
     """One finite number per row, shape (n,), as `finite` has them, but `missing` for what is missing or no number.
 
     Raises BadData as `require_targets`.
@@ -190,7 +198,7 @@ def checked_targets(estimator: Any, y: Any, rows: int, *, missing: float = 0.0) 
     return finite(np.where(np.isnan(numbers), missing, numbers))
 
 
-def require_targets(estimator: Any, y: Any, rows: int) -> None:
+def require_targets(estimator: BaseEstimator, y: Entries, rows: int) -> None:
     """Raises BadData for other shapes than one entry a row, and for types that are not of numbers."""
     require_column(estimator, y, rows)
     try:
@@ -199,45 +207,45 @@ def require_targets(estimator: Any, y: Any, rows: int) -> None:
         raise BadData("Unknown label type: y must hold numbers, one per row, in a 1d array of numbers.") from None
 
 
-def require_column(estimator: Any, y: Any, rows: int) -> None:
+def require_column(estimator: BaseEstimator, y: Entries, rows: int) -> None:
     """Raises BadData unless y has one entry for each of n `rows`, by its shape alone."""
     if y is None:
         raise BadData(f"requires y to be passed, but the target y is None: {type(estimator).__name__} needs it.")
-    shape = shape_of(y) if _has_type(y) else (len(y),)
+    shape = (len(y),) if isinstance(y, Sized) and not _has_type(y) else shape_of(y)
     if len(shape) != 1 and (len(shape) != 2 or shape[1] != 1):
         raise BadData("bad input shape: y should be a 1d array, with one label or number for each row.")
     if shape[0] != rows:
         raise BadData(f"X and y have inconsistent numbers of samples: {rows} and {shape[0]}.")
 
 
-def checked_column(estimator: Any, y: Any, rows: int) -> NDArray[Any]:
+def checked_column(estimator: BaseEstimator, y: Entries, rows: int) -> Labels:
     """Y as an array, shape (n,), of whatever type. Raises BadData as `require_column`."""
     require_column(estimator, y, rows)
     if not _has_type(y):
         return _entries(y)
-    column: NDArray[Any] = column_or_1d(y, warn=True)
+    column: Labels = column_or_1d(y, warn=True)
     return column
 
 
-def known_classes(classes: Any, *, several: bool = False) -> NDArray[Any]:
+def known_classes(classes: Any, *, several: bool = False) -> Labels:
     """The two labels, or two and more if `several`, as an array. Raises BadParameter for anything else."""
     hint = "classes must be the two labels, such as `classes=['no', 'yes']`: the model is about the second."
     if several:
         example = "`classes=['no', 'maybe', 'yes']`"
         hint = f"classes must be the labels, two or more different ones of one type, such as {example}."
     try:
-        known = np.asarray(classes)
-        fitting = known.ndim == 1 and (len(known) == 2 or (several and 2 < len(known) <= _MOST_CLASSES))
-        usable = fitting and known.dtype.kind in "biufUMO" and len(set(known.tolist())) == len(known)
+        labels = np.asarray(classes)
+        fitting = labels.ndim == 1 and (len(labels) == 2 or (several and 2 < len(labels) <= _MOST_CLASSES))
+        usable = fitting and labels.dtype.kind in "biufUMO" and len(set(labels.tolist())) == len(labels)
         missing = any(is_missing(label) for label in classes)
     except (TypeError, ValueError):  # lists of several lengths, objects that compare as they like
         raise BadParameter(hint) from None
     if not usable or missing:
         raise BadParameter(hint)
-    return known
+    return labels
 
 
-def _are(labels: NDArray[Any], classes: NDArray[Any], code: int) -> NDArray[np.bool_]:
+def _are(labels: Labels, classes: Labels, code: int) -> NDArray[np.bool_]:
     """Whether labels are the class in that position: no label causes an error, and none changes what another is."""
     kinds = {labels.dtype.kind, classes.dtype.kind}
     if kinds <= set(_NUMERIC) or kinds == {"U"}:
@@ -247,14 +255,14 @@ def _are(labels: NDArray[Any], classes: NDArray[Any], code: int) -> NDArray[np.b
         return np.array([is_same(label, classes[code]) for label in labels], dtype=np.bool_)
 
 
-def require_types_of_labels(y: Any) -> None:
+def require_types_of_labels(y: Entries) -> None:
     """Raises BadData where y declares a type whose values are no classes. Lists and columns of objects declare none."""
     declared = getattr(y, "dtype", getattr(y, "type", None))
     if getattr(declared, "kind", "O") in _NO_LABELS or str(declared).lower().startswith(_NO_LABEL_TYPES):
         raise BadData("Unknown label type: y holds no numbers, texts or dates. Convert it, such as by y.astype(str).")
 
 
-def require_types_of_classes(y: Any, classes: NDArray[Any]) -> None:
+def require_types_of_classes(y: Entries, classes: Labels) -> None:
     """Raises BadData where y declares a type that no class has. Lists and columns of objects declare none."""
     declared = getattr(y, "dtype", None)
     texts = str(declared).lower() in _TEXTS or getattr(declared, "kind", "") == "U"
@@ -263,15 +271,15 @@ def require_types_of_classes(y: Any, classes: NDArray[Any]) -> None:
         raise BadData("The labels of y and the classes are of different types: give the classes as y holds them.")
 
 
-def _has_type(y: Any) -> bool:
+def _has_type(y: Entries) -> bool:
     """Whether a type was found for all entries of y before, or y has other than one dimension."""
     declared = getattr(y, "dtype", None)
-    if isinstance(declared, np.dtype) and (declared.kind != "O" or y.ndim > 1):
+    if isinstance(declared, np.dtype) and (declared.kind != "O" or getattr(y, "ndim", 1) > 1):
         return not isinstance(y, np.ma.MaskedArray)
     return len(getattr(y, "shape", ())) > 1 or not hasattr(y, "__len__") or isinstance(y, str)
 
 
-def _entries(y: Any) -> NDArray[Any]:
+def _entries(y: Entries) -> Labels:
     """The entries as Python has them, but numbers where one type of them holds all entries exactly.
 
     numpy turns integers next to a missing one into floats, so that one row would change how others are read.
@@ -280,12 +288,12 @@ def _entries(y: Any) -> NDArray[Any]:
     kinds = set(map(type, entries))
     if len(kinds) != 1 or not issubclass(kinds.pop(), _PLAIN):
         return entries
-    found = np.array(entries.tolist())
-    kept = found.dtype.kind == np.array(entries[0]).dtype.kind and found.tolist() == entries.tolist()
-    return found if kept else entries
+    numbers = np.array(entries.tolist())
+    kept = numbers.dtype.kind == np.array(entries[0]).dtype.kind and numbers.tolist() == entries.tolist()
+    return numbers if kept else entries
 
 
-def _require_discrete(labels: NDArray[Any]) -> None:
+def _require_discrete(labels: Labels) -> None:
     """Raises BadData for labels that are missing or no classes; only where the classes that occur are public."""
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise BadData("Input y contains NaN or infinity: name the two classes, or drop those rows.")
@@ -303,21 +311,7 @@ def _require_discrete(labels: NDArray[Any]) -> None:
         ) from None
 
 
-def known_features(X: Any) -> list[str] | None:
-    """Names of the columns, found without a look at any value; None where X is no table."""
-    shape = shape_of(X)
-    if len(shape) != 2 or not shape[1]:
-        return None
-    names = getattr(X, "columns", ())
-    return list(names) if all(isinstance(name, str) for name in names) and len(names) else unnamed_features(shape[1])
-
-
-def unnamed_features(columns: int) -> list[str]:
-    """What features without names are called."""
-    return [f"x{column}" for column in range(columns)]
-
-
-def _same_columns(estimator: Any, X: Any, *, reset: bool) -> None:
+def _same_columns(estimator: BaseEstimator, X: Entries, *, reset: bool) -> None:
     """Names and number of columns, by scikit-learn's own rules; its messages name columns only."""
     try:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -325,7 +319,7 @@ def _same_columns(estimator: Any, X: Any, *, reset: bool) -> None:
         raise BadData(str(error)) from None
 
 
-class LinearClassifier(PrivateClassifier):
+class LinearClassifier(PrivateClassifier[Settings]):
     """Predicts by the sign of wᵀx + b; of more than two classes the one whose wᵀx + b is largest.
 
     Attributes:
@@ -334,9 +328,9 @@ class LinearClassifier(PrivateClassifier):
         classes_: the classes; positive decisions mean the second of two.
     """
 
-    coef_: Any
+    coef_: Floats
     intercept_: Any
-    classes_: Any
+    classes_: Labels
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """wᵀx + b for every row, shape (n,): above 0 is `classes_[1]`. Of K > 2 classes shape (n, K).
@@ -349,15 +343,15 @@ class LinearClassifier(PrivateClassifier):
     def _inside(self, features: Floats) -> Floats:
         return finite(features)
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Labels:
         """The class of every row, shape (n,). Raises BadData as `fit`."""
         decisions = self.decision_function(X)
         codes = (decisions > 0).astype(np.intp) if decisions.ndim == 1 else decisions.argmax(axis=1)
-        predictions: NDArray[Any] = self.classes_[codes]
+        predictions: Labels = self.classes_[codes]
         return predictions
 
 
-class LogisticClassifier(LinearClassifier):
+class LogisticClassifier(LinearClassifier[Settings]):
     """One whose decisions are log-odds."""
 
     def predict_proba(self, X: ArrayLike) -> Floats:
@@ -373,7 +367,7 @@ class LogisticClassifier(LinearClassifier):
         return np.asarray(below - np.log(np.exp(below).sum(axis=1, keepdims=True)))
 
 
-def linear_values(estimator: Any, X: ArrayLike, inside: Callable[[Floats], Floats] = finite) -> Floats:
+def linear_values(estimator: BaseEstimator, X: ArrayLike, inside: Callable[[Floats], Floats] = finite) -> Floats:
     """wᵀx + b for every row, of a fitted estimator with `coef_` and `intercept_`: shape (n,), or (n, K) of K weights.
 
     `inside` clips rows as in training, and makes them finite.

@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
+    from pandas import DataFrame
+    from sklearn.base import BaseEstimator
 
     from dpmine.io.source import Source
     from dpmine.ledger.charging import Charge
+    from dpmine.models.entries import Entries, Floats, Labels
 
 _MOST_NAMED = 20  # columns in a message
 
 
 class NamedColumns(dict[str, "NDArray[Any]"]):
-    """Arrays by the names of their columns.
-
-    Attributes:
-        whole: the columns of numbers whose type, whatever the values, has whole numbers only.
-    """
+    """Arrays by the names of their columns."""
 
     whole: frozenset[str] = frozenset()
+    """The columns of numbers whose type, whatever the values, has whole numbers only."""
 
 
 def read_columns(
-    data: Any,
+    data: object,
     numbers: Sequence[str],
     *,
     labels: Sequence[str] = (),
@@ -74,12 +74,10 @@ def read_columns(
     Raises BadData for columns that do not exist or hold something else, UnreadableFile, and BadParameter for data that
     is no table.
     """
-    wanted = _distinct(numbers, labels, keys)
-    source = _opened(data, wanted, keys, asserted).as_numbers(numbers)
+    wanted, source = _checked_source(data, numbers, labels, keys, asserted)
     _caution(source, keys, asserted)
     for caution in source.cautions(wanted):
         warn(f"{caution}.", LayoutWarning)
-    _require_types(source, numbers, labels, keys)
     if ready is not None:
         ready()
     table = source.read(wanted, progress or (lambda _share: None))
@@ -92,7 +90,7 @@ def read_columns(
 
 
 def require_columns(
-    data: Any,
+    data: object,
     numbers: Sequence[str],
     *,
     labels: Sequence[str] = (),
@@ -100,8 +98,7 @@ def require_columns(
     asserted: str | None = None,
 ) -> frozenset[str]:
     """The columns of numbers whose type has whole numbers only; no value is read. Raises as `read_columns`."""
-    source = _opened(data, _distinct(numbers, labels, keys), keys, asserted).as_numbers(numbers)
-    _require_types(source, numbers, labels, keys)
+    _, source = _checked_source(data, numbers, labels, keys, asserted)
     return frozenset(name for name in numbers if _is_whole(source.type_of(name)))
 
 
@@ -118,7 +115,14 @@ def _caution(source: Source, keys: Sequence[str], asserted: str | None) -> None:
         )
 
 
-def _require_types(source: Source, numbers: Sequence[str], labels: Sequence[str], keys: Sequence[str]) -> None:
+def _checked_source(
+    data: object, numbers: Sequence[str], labels: Sequence[str], keys: Sequence[str], asserted: str | None
+) -> tuple[list[str], Source]:
+    """The names of all columns, and the data that have them with usable types: no value is read."""
+    if mixed := sorted({*keys} & {*numbers, *labels}):
+        raise BadParameter(f"The column {quoted(mixed)} names the privacy unit: it cannot be a feature.")
+    wanted = list(dict.fromkeys([*numbers, *labels, *keys]))
+    source = _opened(data, wanted, keys, asserted).as_numbers(numbers)
     if isinstance(source, PandasSource) and (untyped := source.untyped([*numbers, *labels, *keys])):
         raise BadData(
             f"The data frame's {quoted(untyped)} hold objects or categories, whose type one row can change: convert "
@@ -130,16 +134,10 @@ def _require_types(source: Source, numbers: Sequence[str], labels: Sequence[str]
         _require_labels(name, source.type_of(name))
     for name in keys:
         check_key(name, source.type_of(name))
+    return wanted, source
 
 
-def _distinct(numbers: Sequence[str], labels: Sequence[str], keys: Sequence[str]) -> list[str]:
-    """All the names. BadParameter for a key that is read as something else, too."""
-    if mixed := sorted({*keys} & {*numbers, *labels}):
-        raise BadParameter(f"The column {quoted(mixed)} names the privacy unit: it cannot be a feature.")
-    return list(dict.fromkeys([*numbers, *labels, *keys]))
-
-
-def _opened(data: Any, wanted: Sequence[str], keys: Sequence[str] = (), asserted: str | None = None) -> Source:
+def _opened(data: object, wanted: Sequence[str], keys: Sequence[str] = (), asserted: str | None = None) -> Source:
     """The data, which have these columns, once each, and none called as the unit that is asserted."""
     others = [name for name in wanted if name not in keys]
     source = open_source(data, Columns(unit=tuple(keys), item=others[0] if others else None))
@@ -147,9 +145,9 @@ def _opened(data: Any, wanted: Sequence[str], keys: Sequence[str] = (), asserted
     if missing:
         from dpmine.io.sources.periods import CHECK_NAMES, like_column
 
-        known = quoted(source.names[:_MOST_NAMED]) + (", …" if len(source.names) > _MOST_NAMED else "")
+        listed = quoted(source.names[:_MOST_NAMED]) + (", …" if len(source.names) > _MOST_NAMED else "")
         there_is = "There is no column" if len(missing) == 1 else "There are no columns"
-        where = f". The columns are: {known}" if source.header_hint is None else f" {source.header_hint}"
+        where = f". The columns are: {listed}" if source.header_hint is None else f" {source.header_hint}"
         like = like_column(missing[0], source.names) if source.header_hint is None else CHECK_NAMES
         raise BadData(f"{there_is} {quoted(missing)}{where}.{like}")
     if repeated := [name for name in wanted if source.names.count(name) > 1]:
@@ -162,7 +160,7 @@ def _opened(data: Any, wanted: Sequence[str], keys: Sequence[str] = (), asserted
     return source
 
 
-def _require_numbers(name: str, column_type: Any) -> None:
+def _require_numbers(name: str, column_type: pa.DataType) -> None:
     kind = plain(column_type)
     if not holds_numbers(kind):
         raise BadData(
@@ -171,7 +169,7 @@ def _require_numbers(name: str, column_type: Any) -> None:
         )
 
 
-def _numbers(name: str, column: Any) -> NDArray[np.float64]:
+def _numbers(name: str, column: pa.ChunkedArray) -> Floats:
     _require_numbers(name, column.type)
     kind, values = plain(column.type), _decoded(column)
     if is_boolean(kind):
@@ -179,7 +177,7 @@ def _numbers(name: str, column: Any) -> NDArray[np.float64]:
     return _floats(values.cast(pa.float64(), safe=False))
 
 
-def _floats(column: Any) -> NDArray[np.float64]:
+def _floats(column: pa.ChunkedArray) -> Floats:
     """A float64 column without pyarrow's own conversion, which imports pandas."""
     missing = pa.Array.from_buffers(pa.float64(), 1, [None, pa.py_buffer(np.array([np.nan]))])[0]
     filled = pc.coalesce(column, missing)
@@ -188,13 +186,13 @@ def _floats(column: Any) -> NDArray[np.float64]:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _require_labels(name: str, column_type: Any) -> None:
+def _require_labels(name: str, column_type: pa.DataType) -> None:
     kind = plain(column_type)
     if not (is_boolean(kind) or is_integer(kind) or pa.types.is_floating(kind) or is_text(kind)):
         raise BadData(f"Column {name!r} holds {type_name(kind)}: labels are integers, texts or booleans.")
 
 
-def _labels(name: str, column: Any) -> NDArray[Any]:
+def _labels(name: str, column: pa.ChunkedArray) -> Labels:
     _require_labels(name, column.type)
     if column.null_count:
         raise _unlabelled(name)
@@ -208,7 +206,7 @@ def _labels(name: str, column: Any) -> NDArray[Any]:
     return _texts(name, values)
 
 
-def _any_labels(name: str, column: Any) -> NDArray[Any]:
+def _any_labels(name: str, column: pa.ChunkedArray) -> Labels:
     """Total for the types that labels may have: what is no UTF-8 is some text that no class is."""
     _require_labels(name, column.type)
     values, found = _decoded(column), np.empty(len(column), dtype=object)
@@ -220,7 +218,7 @@ def _any_labels(name: str, column: Any) -> NDArray[Any]:
     return found
 
 
-def typed_labels(data: Any, name: str, texts: Sequence[str]) -> list[Any]:
+def typed_labels(data: object, name: str, texts: Sequence[str]) -> list[object]:
     """Labels that were given as texts, as the column of labels holds them. No value is read.
 
     Raises BadParameter for a text that the column's type cannot hold, and otherwise as `require_columns`.
@@ -240,7 +238,7 @@ def typed_labels(data: Any, name: str, texts: Sequence[str]) -> list[Any]:
 _TRUTHS = {"true": True, "false": False, "True": True, "False": False}
 
 
-def _texts(name: str, column: Any) -> NDArray[Any]:
+def _texts(name: str, column: pa.ChunkedArray) -> Labels:
     texts = np.empty(len(column), dtype=object)
     try:
         texts[:] = column.to_pylist()
@@ -249,7 +247,7 @@ def _texts(name: str, column: Any) -> NDArray[Any]:
     return texts
 
 
-def _whole_floats(name: str, column: Any) -> NDArray[np.float64]:
+def _whole_floats(name: str, column: pa.ChunkedArray) -> Floats:
     values = _floats(column.cast(pa.float64()))
     if np.isnan(values).any():
         raise _unlabelled(name)
@@ -265,31 +263,31 @@ def _unlabelled(name: str) -> BadData:
     )
 
 
-def _integers(name: str, column: Any) -> NDArray[np.int64]:
+def _integers(name: str, column: pa.ChunkedArray) -> NDArray[np.int64]:
     try:
         return integers(column.cast(pa.int64()))
     except pa.ArrowInvalid:
         raise BadData(f"Column {name!r} holds integers beyond 64 bits with sign: number the labels from 0.") from None
 
 
-def _decoded(column: Any) -> Any:
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The values behind a dictionary."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-def _is_whole(column_type: Any) -> bool:
+def _is_whole(column_type: pa.DataType) -> bool:
     kind = plain(column_type)
     return bool(is_boolean(kind) or is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale <= 0))
 
 
 _WHOLE = "dpmine_whole"
-Kind = TypeVar("Kind", bound=Any)
+Kind = TypeVar("Kind", bound="BaseEstimator")
 """Estimators in scikit-learn's style."""
 
 
 def fit_table(
     estimator: Kind,
-    data: Any,
+    data: object,
     *,
     label: str,
     features: Sequence[str],
@@ -313,7 +311,7 @@ def fit_table(
     charges: list[Charge] = []
 
     def charge() -> None:
-        charges.append(estimator.pay(features, units=unit_name(units)))
+        charges.append(estimator.charge(features, units=unit_name(units)))
 
     learner = getattr(estimator, "estimator", estimator)  # of a search
     any_label = getattr(learner, "classes", None) is not None
@@ -330,7 +328,7 @@ def fit_table(
     )
     if len(columns[label]) < estimator.least_rows:
         raise BadData("The file has no rows, and training needs some.")
-    estimator.fit_paid(_frame(columns, features), columns[label], charges[0], units_of(columns, units))
+    estimator.fit_charged(_frame(columns, features), columns[label], charges[0], units_of(columns, units))
     estimator.label_ = label
     return estimator
 
@@ -345,13 +343,15 @@ def unit_name(units: Sequence[str]) -> str | None:
     return ", ".join(units) or None
 
 
-def units_of(columns: dict[str, Any], units: Sequence[str]) -> Units | None:
+def units_of(columns: dict[str, Labels], units: Sequence[str]) -> Units | None:
     """The units of columns that were read as keys; None for none."""
     name = unit_name(units)
     return None if name is None else Units.of_keys([columns[unit] for unit in units], name)
 
 
-def predict_table(estimator: Any, data: Any, *, progress: Callable[[float], None] | None = None) -> pa.Table:
+def predict_table(
+    estimator: BaseEstimator, data: object, *, progress: Callable[[float], None] | None = None
+) -> pa.Table:
     """One row a row: `prediction`, and where the classifier has them `probability`.
 
     That is of the later of two classes; of more classes that of the prediction.
@@ -364,14 +364,14 @@ def predict_table(estimator: Any, data: Any, *, progress: Callable[[float], None
     frame = _frame(read_columns(data, list(names), progress=progress), list(names))
     if not len(frame):  # which scikit-learn's conventions reject
         return predict_table(estimator, pa.table({name: [0.0] for name in names})).slice(0, 0)
-    found = {"prediction": pa.array(estimator.predict(frame).tolist())}
+    columns = {"prediction": pa.array(estimator.predict(frame).tolist())}
     if hasattr(estimator, "predict_proba"):
         chances = estimator.predict_proba(frame)
-        found["probability"] = pa.array(chances[:, 1] if chances.shape[1] == 2 else chances.max(axis=1))
-    return pa.table(found)
+        columns["probability"] = pa.array(chances[:, 1] if chances.shape[1] == 2 else chances.max(axis=1))
+    return pa.table(columns)
 
 
-def whole_features(X: Any) -> tuple[str, ...]:
+def whole_features(X: Entries) -> tuple[str, ...]:
     """The columns of a frame made here whose type in the table was an integer type; none for other frames.
 
     The types of a user's frame are not used: pandas infers them from the values, so one row could change them.
@@ -379,7 +379,7 @@ def whole_features(X: Any) -> tuple[str, ...]:
     return tuple(getattr(X, "attrs", {}).get(_WHOLE, ()))
 
 
-def _frame(columns: NamedColumns, names: Sequence[str]) -> Any:
+def _frame(columns: NamedColumns, names: Sequence[str]) -> DataFrame:
     import pandas as pd
 
     frame = pd.DataFrame({name: columns[name] for name in names}, copy=False)

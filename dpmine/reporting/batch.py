@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from dpmine.errors import AlreadyCharged, BadData, BadLedger, BudgetExceeded, DpmineError, NotPrivate
+from dpmine.errors import AlreadyCharged, AlreadyGranted, BadData, BadLedger, BudgetExceeded, DpmineError, NotPrivate
 from dpmine.ledger.budget import Accounting, Amount, first_grant
 from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import KeyedLedger, Ledger
@@ -189,18 +189,8 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
     with store.lock():
         batch = checked_batch(job_file, store, retry=retry)
         ledger, new = Ledger(terms.ledger), ""
-        if batch.budget is None:  # another run may have granted it meanwhile
-            new = "data set" if ledger.exists() else "ledger"
-            ledger.grant(
-                terms.dataset,
-                epsilon=terms.total.epsilon,
-                delta=terms.total.delta,
-                neighbors=terms.neighbors,
-                unit=batch.unit,
-                only_first=True,
-                accounting=terms.accounting,
-                approximate_delta=terms.approximate_delta,
-            )
+        if batch.budget is None:
+            new = _granted(ledger, terms, batch.unit)
             batch = checked_batch(job_file, store, retry=retry)
         outcomes = tuple(
             _outcome(
@@ -214,6 +204,25 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
         store.free_room()
     left = _budget(ledger, terms.dataset)
     return Report(job_file, batch.unit, outcomes, left, batch.total, batch.accounting, day, new=new)
+
+
+def _granted(ledger: Ledger, terms: BudgetTerms, unit: str) -> str:
+    """Grant the budget, and say what is new by that, as `Report.new`; nothing where another run was first."""
+    new = "data set" if ledger.exists() else "ledger"
+    try:
+        ledger.grant(
+            terms.dataset,
+            epsilon=terms.total.epsilon,
+            delta=terms.total.delta,
+            neighbors=terms.neighbors,
+            unit=unit,
+            only_first=True,
+            accounting=terms.accounting,
+            approximate_delta=terms.approximate_delta,
+        )
+    except AlreadyGranted:
+        return ""
+    return new
 
 
 def _ledger(ledger: Ledger, step: Step, *, retry: bool) -> Ledger:

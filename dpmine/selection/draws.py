@@ -342,9 +342,9 @@ def _shifted(score: Score, noise: Real) -> Real:
 def _worthwhile_floor(universe: Universe[C], noise: Noise, count: int) -> Score:
     """A floor that balances the candidates above it, which are counted, with those below it that will be drawn.
 
-    The universe is looked into step by step, until the floor that its known levels ask for is reached. A floor 2b above
-    the lowest score suffices in any case, because the tail's own noises compete. No floor is rounded up, as scores need
-    not be whole numbers. Source: docs/proofs/selection/noisy_max.md.
+    The universe is looked into step by step, as long as the known levels ask for a floor that lies deeper. A floor 2b
+    above the lowest score suffices in any case, because the tail's own noises compete. No floor is rounded up, as
+    scores need not be whole numbers. Source: docs/proofs/selection/noisy_max.md.
     """
     size = universe.size or 0
     if size <= _FEW_CANDIDATES:
@@ -354,7 +354,7 @@ def _worthwhile_floor(universe: Universe[C], noise: Noise, count: int) -> Score:
     lowest = universe.least + 2 * noise.scale
     while (floor := max(lowest, min(last, _floor_by(universe, known, last, noise.scale, count)))) < known:
         known = max(universe.lower(known), floor)
-    return floor
+    return known
 
 
 def _floor_by(universe: Universe[C], known: Score, last: Score, scale: Fraction, count: int) -> Score:

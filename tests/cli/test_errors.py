@@ -28,7 +28,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "unknown url": ([TOP, "gopher://host/a.parquet"], "URL"),
     "folder without Parquet": ([TOP, "empty folder"], "no file that ends in .parquet"),
     "truncated": ([TOP, "truncated.parquet"], "truncated.parquet"),
-    "not Parquet": ([TOP, "words.parquet"], "not a Parquet file"),
+    "not Parquet": ([TOP, "words.parquet"], "of another form"),
     "text file": ([TOP, "items.txt"], "items.txt"),
     "second file missing": ([TOP, "sales.parquet", "no.parquet"], "no.parquet"),
     "files of different columns": ([TOP, "sales.parquet", "prices.parquet"], "missing in some"),

@@ -36,9 +36,9 @@ MISTAKES = {
     ),
     "top-itemset visit.parquet": "visit.parquet does not exist; check its name.",
     "top-itemset notes.txt": (
-        "notes.txt cannot be read: it is damaged, incomplete or not a Parquet file; write it again, or say "
-        "what it is: names of CSV files end in .csv, or take input_format (--input-format csv); a database takes "
-        "query and database (--query, --database)."
+        "notes.txt cannot be read: it is damaged, incomplete or of another form than its name says "
+        "(Parquet, if none); write it again, or say what it is: names of CSV files end in .csv, or take input_format "
+        "(--input-format csv); a database takes query and database (--query, --database)."
     ),
     "top-itemset 'empty folder'": (
         "empty folder holds no file that ends in .parquet: give a folder with such files, or say what they "

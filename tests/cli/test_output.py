@@ -9,15 +9,20 @@ import os
 import stat
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from dpmine_cli.options import OPTIONS, Format
+from dpmine_cli.output import Destination
 from support.cases import every
 from support.command_line import CANARY, PROGRAM, Outcome, assert_one_error, environment, outcome_of, spawn
 
 import dpmine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -108,6 +113,18 @@ def test_parquet_has_a_list_column(run: outcome_of) -> None:
     assert outcome == Outcome(0, "", f"{LAYOUT}\n{WEAK}\ndpmine: {PROMISE}\n")
     assert run(*NOTHING, "-o", "out.parquet").status == 0
     assert pq.read_table("out.parquet").num_rows == 0
+
+
+def test_a_parquet_file_on_stdout_that_is_interrupted_has_no_footer(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Half a list with a footer would look whole."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"support": [3]})
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Destination(Format.PARQUET, None)._write_batches(pa.schema({"support": pa.int64()}), batches())
+    assert capfdbinary.readouterr().out == b""
 
 
 @pytest.mark.slow

@@ -18,10 +18,11 @@ from support.reading import read_baskets
 from support.spending import spent
 
 import dpmine
-from dpmine.errors import UnreadableFile
+from dpmine.errors import BadData, UnreadableFile
 from dpmine.io.files import STDIN
 from dpmine.io.input import Input
 from dpmine.io.open import open_input
+from dpmine.io.piped import piped
 from dpmine.io.source import Columns
 from dpmine.itemsets.read import read_transactions
 
@@ -221,6 +222,26 @@ def test_a_long_header_may_come_by_standard_input(monkeypatch: pytest.MonkeyPatc
     content = io.BytesIO((",".join(names) + "\n" + "1," * 19_999 + "0\n").encode())
     monkeypatch.setattr(sys, "stdin", type("Stdin", (), {"buffer": content}))
     assert open_input(Input(STDIN)).names == tuple(names)
+
+
+def test_standard_input_that_was_read_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", type("Stdin", (), {"buffer": io.BytesIO(b"who,what\n1,2\n")}))
+    _, file = piped(Input(STDIN))
+    assert file.open().read() == file.open().read() == b"who,what\n1,2\n"
+    with refused(UnreadableFile, "Standard input can be read once, and was"):
+        file.open()
+
+
+@every(("mark", "shown"), [(";", "';'"), ("\t", r"'\t'"), ("|", "'|'")])
+@every("options", [{}, {"one_hot": True}, {"item": "product"}])
+def test_another_delimiter_is_seen_in_the_header(mark: str, shown: str, options: Any, tmp_path: Path) -> None:
+    """Before the charge, and by the first line alone: all of it is one column, which would be the only item."""
+    (tmp_path / "rows.csv").write_text(mark.join(["customer", "date", "product"]) + "\n" + mark.join("abc") + "\n")
+    ledger = dpmine.Ledger(f"sqlite:///{tmp_path}/budget.db")
+    ledger.grant("shop", epsilon=9, delta=0.5)
+    with refused(BadData, f"say what separates them: `delimiter={shown}`"):
+        dpmine.top_itemset(tmp_path / "rows.csv", size=1, ledger=ledger, dataset="shop", **options)
+    assert ledger.budget("shop").spent.epsilon == 0
 
 
 def test_a_tab_may_be_typed_as_backslash_t(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_damaged_files(tmp_path: Path) -> None:
         middle,
     ):
         path = damaged(tmp_path / "bad.parquet", content)
-        with refused(UnreadableFile, "bad.parquet", "not a Parquet file"):
+        with refused(UnreadableFile, "bad.parquet", "of another form"):
             read_baskets(path, LONG)
 
 
@@ -187,7 +187,7 @@ def test_folders_without_parquet(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text(CANARY)
     with refused(UnreadableFile, "holds no file that ends in .parquet"):
         read_baskets(tmp_path, Columns())
-    with refused(UnreadableFile, "notes.txt", "not a Parquet file"):
+    with refused(UnreadableFile, "notes.txt", "of another form"):
         read_baskets(tmp_path / "notes.txt", Columns())
 
 

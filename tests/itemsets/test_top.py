@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -245,15 +243,6 @@ def test_catalogue_from_the_data_is_stamped_not_private() -> None:
     assert not dpmine.top_itemset(LONG, mechanism="large-margin", catalogue="from-data").guarantee.private
 
 
-@pytest.mark.parametrize("data", [LONG, LONG.slice(0, 0), []], ids=["sales", "no rows", "no baskets"])
-def test_size_beyond_the_data_is_an_empty_result(data: Any) -> None:
-    """An error would tell how much the data hold."""
-    assert dpmine.top_itemset(data, size=5, mechanism="large_margin", epsilon=SURE).itemsets == ()
-    assert dpmine.top_itemset(data, size="5-900000000", mechanism="large_margin", epsilon=SURE).itemsets == ()
-    found = dpmine.top_itemset(data, size=5, mechanism="exponential", catalogue="from-data", epsilon=SURE)
-    assert found.itemsets == ()
-
-
 def test_size_beyond_a_public_catalogue_is_an_error() -> None:
     with pytest.raises(BadParameter, match="size"):
         dpmine.top_itemset(LONG, size=3, catalogue=["a", "b"])
@@ -328,24 +317,6 @@ def test_missing_catalogue_says_why_and_what_to_do() -> None:
     assert all(word in message for word in ("max_of_laplaces", "--catalogue FILE", "from-data", "large_margin"))
 
 
-def test_no_count_is_ever_released() -> None:
-    """Every number of the data is peculiar, and none of them may be seen."""
-    pairs = [(unit, item) for unit in range(7919) for item in ("a", "b") if item == "a" or unit < 6211]
-    table = pa.table({"unit": [unit for unit, _ in pairs], "item": [item for _, item in pairs]})
-    counts = {"units": 7919, "top support": 6211, "rows": len(pairs)}
-    results = [
-        dpmine.top_itemset(table, mechanism="large_margin"),
-        dpmine.top_itemset(table, mechanism="large_margin", epsilon="0.00001"),
-        dpmine.top_itemset(table, mechanism="exponential", catalogue=["a", "b", "c"]),
-    ]
-    assert [result.itemset for result in results[:2]] == [frozenset("ab"), None]
-    for result in results:
-        shown = [str(result), result.to_json(), repr(result), result.to_pandas().to_string(), result.advice]
-        shown += [str(result.to_dict()), str(result.to_arrow().to_pydict()), str(result.to_arrow().schema.metadata)]
-        assert not [count for count in counts.values() if any(str(count) in text for text in shown)]
-        assert result.noisy_supports is None
-
-
 def test_notice_names_columns_only() -> None:
     told: list[str] = []
     dpmine.top_itemset(LONG, notice=told.append)
@@ -372,18 +343,3 @@ def test_column_options_are_those_of_the_contract() -> None:
     wanted = ["size", "epsilon", "delta", "mechanism", "neighbors", "unit", "basket", "item", "items", "one_hot"]
     assert [name for name in parameters if name in wanted] == wanted
     assert all(p.kind is p.KEYWORD_ONLY for name, p in parameters.items() if name != "data")
-
-
-def test_results_can_be_passed_on_as_json() -> None:
-    result = dpmine.top_itemset(LONG, size=2, mechanism="large-margin", epsilon=SURE)
-    document = json.loads(result.to_json())
-    assert document["itemsets"] == [{"items": ["a", "b"], "noisy_support": None, "interval": None}]
-    assert document["sizes"] == [2, 2]
-    assert document["mechanism"] == "large_margin"
-
-
-def test_brute_force_knows_the_same_pairs() -> None:
-    """The oracle of this file against another one, on the data that the inputs share."""
-    counts = Counter(pair for basket in BASKETS for pair in combinations(sorted(basket), 2))
-    frame = dpmine.itemset_supports(LONG, size=2, min_support=1)
-    assert {tuple(sorted(s)): c for s, c in zip(frame["itemsets"], frame["support"], strict=True)} == dict(counts)

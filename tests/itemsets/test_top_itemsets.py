@@ -20,7 +20,7 @@ from support.mechanisms import APPROXIMATE, PURE
 from support.sealed import SealedData
 
 import dpmine
-from dpmine.errors import BadParameter, NotPrivate
+from dpmine.errors import BadParameter
 from dpmine.itemsets.release.noise import DiscreteLaplace
 from dpmine.itemsets.request.query import MOST_PLACES, SUPPORTS_SHARE, Query, Request
 from dpmine.zcdp import delta_at
@@ -191,9 +191,10 @@ def test_more_than_the_data_hold(mechanism: str) -> None:
     assert f"(nothing else stands out: {found.advice})" in str(found)
 
 
-@pytest.mark.parametrize("data", [BASKETS, [], [["a"]]], ids=["sales", "no baskets", "one item"])
-def test_sizes_beyond_the_data(data: Any) -> None:
-    for options in ({}, {"mechanism": "exponential", "catalogue": "from-data"}):
+@pytest.mark.parametrize("data", [BASKETS, [], [["a"]], long_table().slice(0, 0)], ids=["sales", "none", "one", "rows"])
+def test_sizes_beyond_the_data_give_an_empty_result(data: Any) -> None:
+    """An error would tell how much the data hold."""
+    for options in ({}, {"mechanism": "large_margin"}, {"mechanism": "exponential", "catalogue": "from-data"}):
         assert top(4, data, size="6-900000000", **options).itemsets == ()
         found = top(4, data, size="6-11", release_support=1, rules=True, **options)
         assert (found.itemsets, found.noisy_supports, found.intervals) == ((), (), ())
@@ -277,11 +278,6 @@ def test_bad_parameters_are_told_before_the_data_are_touched(case: str) -> None:
         dpmine.top_itemsets(SealedData(), **{"k": 2, **parameters})
     assert "\n" not in str(failure.value)
     assert len(str(failure.value)) < 400
-
-
-def test_exact_needs_the_opt_in() -> None:
-    with pytest.raises(NotPrivate, match="`not_private`"):
-        dpmine.top_itemsets(SealedData(), 3, mechanism="exact")
 
 
 @pytest.mark.parametrize("mechanism", ["bounded_growth", "auto"])
@@ -385,11 +381,19 @@ def test_no_count_is_ever_released() -> None:
         (unit, item) for unit in range(7919) for item in "abc" if item == "a" or unit < {"b": 6211, "c": 4327}[item]
     ]
     table = pa.table({"unit": [unit for unit, _ in rows], "item": [item for _, item in rows]})
-    for rules in (False, True):
-        found = dpmine.top_itemsets(table, 2, epsilon=5, release_support="1/100", rules=rules, units=8000)
-        assert len(found.itemsets) == 2
+    released: dict[str, Any] = {"epsilon": 5, "release_support": "1/100", "units": 8000}
+    results = [
+        dpmine.top_itemsets(table, 2, **released),
+        dpmine.top_itemsets(table, 2, rules=True, **released),
+        dpmine.top_itemset(table, mechanism="large_margin"),
+        dpmine.top_itemset(table, mechanism="exponential", catalogue=["a", "b", "z"]),
+        dpmine.top_itemset(table, mechanism="large_margin", epsilon="0.00001"),
+    ]
+    assert [len(found) for found in results] == [2, 2, 1, 1, 0]
+    assert [found.noisy_supports is None for found in results] == [False, False, True, True, True]
+    for found in results:
         shown = [str(found), found.to_json(), repr(found), found.to_pandas().to_string(), str(found.to_dict())]
-        shown += [str(found.to_arrow().to_pydict()), str(found.to_arrow().schema.metadata)]
-        shown += [found.rules().to_string()] if rules else []
+        shown += [str(found.to_arrow().to_pydict()), str(found.to_arrow().schema.metadata), found.advice]
+        shown += [found.rules().to_string()] if found is results[1] else []
         for count in (7919, 6211, 4327, len(rows)):
             assert not any(str(count) in text for text in shown)

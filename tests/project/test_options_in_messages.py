@@ -54,6 +54,7 @@ SPELLED = {
     "`k=5`": ("--top 5", "top = 5"),
     "`one_hot=True`": ("--one-hot", "one_hot = true"),
     "`unit='a b'` `item='c'`": ("--unit 'a b' --item c", "unit = 'a b' item = 'c'"),
+    r"`delimiter='\t'`": (r"--delimiter '\t'", r"delimiter = '\t'"),
     "`unit=COL`": ("--unit COL", "unit = COL"),
     "`classes=['no', 'yes']`": ("--classes no,yes", "classes = ['no', 'yes']"),
     "`mechanism='large_margin'`": ("--mechanism large-margin", "mechanism = 'large_margin'"),

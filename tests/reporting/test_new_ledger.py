@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from reporting.jobs import AGES, RULE, fail, job
@@ -70,6 +70,18 @@ def test_results_of_another_ledger_miss_nothing(folder: Folder) -> None:
     folder.run(job(**AGES))
     folder.terms["ledger"] = f'"sqlite:///{folder.path}/other.db"'
     assert folder.run(job(**RULE)).new == "ledger"
+
+
+def test_a_ledger_that_another_run_makes_meanwhile_is_not_new(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both runs found none; the grant alone knows which was the first."""
+    grant = dpmine.Ledger.grant
+
+    def second(ledger: dpmine.Ledger, *arguments: Any, **options: Any) -> Any:
+        grant(ledger, *arguments, **options)
+        return grant(ledger, *arguments, **options)
+
+    monkeypatch.setattr(dpmine.Ledger, "grant", second)
+    assert folder.run(job(**AGES)).new == ""
 
 
 def test_a_lost_ledger_is_missed_by_the_next_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _PIECE = 2**20  # characters that are parsed at once
 _LONGEST_ROW = 2**20  # bytes, without the line end
 _LONGEST_HEADER = 2**26  # characters
+_OTHER_DELIMITERS = ";\t|"
 _LF, _CR, _MARK = b'\n\r"'
 _CODECS = {"utf-8": "utf-8-sig"}  # without a mark of byte order at the beginning of the file
 _NOT_TEXT = (
@@ -87,10 +88,7 @@ def _open_delimited(given: Input, files: Sequence[DataFile], delimiter: str) -> 
         given.separator or delimiter, given.quotes or QUOTES[0], given.decimal or ".", given.encoding or ENCODINGS[0]
     )
     headers = [_header(file, dialect) for file in files]
-    split = "split at commas unless `delimiter=…` says otherwise" if dialect.delimiter == "," else ""
-    seen = "" if files[0].shown == STDIN else f"to see it: head -n 1 {shlex.quote(files[0].shown)}"
-    hints = "; ".join(filter(None, (split, seen)))
-    hint = f"in the header ({hints})" if hints else "in the header"
+    hint = _hint(files[0], headers[0], dialect)
     require_declared(headers[0], given.kinds, hint)
     sizes = [file.size() for file in files]
     total = None if None in sizes else sum(size or 0 for size in sizes)
@@ -117,6 +115,21 @@ def _open_delimited(given: Input, files: Sequence[DataFile], delimiter: str) -> 
         missing={name for header in headers for name in {*headers[0]}.difference(header)},
         read_share=lambda: share_of(place, total) if total else None,
     )
+
+
+def _hint(file: DataFile, header: Sequence[str], dialect: _Dialect) -> str:
+    """See `Source.header_hint`."""
+    split = "split at commas unless `delimiter=…` says otherwise" if dialect.delimiter == "," else ""
+    if other := likely_delimiter(header):
+        split = f"it has one column; if others follow, say what separates them: `delimiter={other!r}`"
+    seen = "" if file.shown == STDIN else f"to see it: head -n 1 {shlex.quote(file.shown)}"
+    hints = "; ".join(filter(None, (split, seen)))
+    return f"in the header ({hints})" if hints else "in the header"
+
+
+def likely_delimiter(header: Sequence[str]) -> str | None:
+    """The delimiter that is in the name of the only column, of those that files of several columns often have."""
+    return next((mark for mark in _OTHER_DELIMITERS if len(header) == 1 and mark in header[0]), None)
 
 
 def _text(file: DataFile, stream: pa.NativeFile, encoding: str) -> io.TextIOWrapper:

@@ -62,8 +62,9 @@ _MIXING = {
 _CAST = re.compile(r"\bcast\s*\(|[\w)]\s*::", re.IGNORECASE)
 """Of anything but a constant text. In SQLite none fails."""
 _HARMLESS = (
-    "all|and|any|as|avg|between|by|case|cast|coalesce|count|distinct|else|exists|from|in|join|length|like|list|lower|"
-    "max|min|not|nullif|on|or|over|select|string_agg|sum|then|trim|try_cast|upper|using|values|when|where|with"
+    "all|and|any|as|avg|between|by|case|cast|coalesce|concat|count|distinct|else|exists|from|ifnull|in|join|length|"
+    "like|list|lower|ltrim|max|min|not|nullif|on|or|over|replace|rtrim|select|starts_with|string_agg|sum|then|trim|"
+    "try_cast|upper|using|values|when|where|with"
 )
 """Before a bracket or a sign: words, functions that fail at no value, and the aggregates of `_MIXING`."""
 _CALL = re.compile(rf"\b(?!(?:{_HARMLESS})\b)\w+\s*\(", re.IGNORECASE)
@@ -268,10 +269,10 @@ def _explained(shown: str, kind: type[Exception], tables: Callable[[], Sequence[
         raise
     except (kind, OSError, ValueError) as error:
         require_memory(error)
-        said = f"{type(error).__name__}: {error}"
+        error_text = f"{type(error).__name__}: {error}"
     else:
         return
-    raise UnreadableFile(_why(shown, said, tables) if tables is not None else f"{shown} {_FAILED}") from None
+    raise UnreadableFile(_why(shown, error_text, tables) if tables is not None else f"{shown} {_FAILED}") from None
 
 
 _FAILED = (
@@ -280,18 +281,18 @@ _FAILED = (
 )
 
 
-def _why(shown: str, said: str, tables: Callable[[], Sequence[str]]) -> str:
+def _why(shown: str, error_text: str, tables: Callable[[], Sequence[str]]) -> str:
     """The message for a statement whose columns cannot be found."""
-    if _NO_TABLE.match(said):
+    if _NO_TABLE.match(error_text):
         return f"The query names a table that {shown} does not have: {_choice(tables())}."
-    if _NO_COLUMN.match(said):
+    if _NO_COLUMN.match(error_text):
         return (
             f"The query names a column that its tables in {shown} do not have: correct it in `query=…`. Enclose text "
             "values in single quotes."
         )
-    if _NO_ACCESS.match(said):
+    if _NO_ACCESS.match(error_text):
         return "The query opens a file by itself: write its name as that of a table, such as FROM 'sales.parquet'."
-    name = said.partition(":")[0]
+    name = error_text.partition(":")[0]
     return f"{shown} cannot be reached, or rejects the query ({name}): try both in the database's own shell."
 
 

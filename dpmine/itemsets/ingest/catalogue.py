@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -109,7 +108,7 @@ def _as_integers(items: pa.Array) -> pa.Array:
         raise BadData(wrong) from None
 
 
-def _given_items(source: object) -> Any:
+def _given_items(source: object) -> pa.Array:
     if isinstance(source, pa.Array | pa.ChunkedArray):
         return source
     if isinstance(source, bytes | Mapping) or not isinstance(source, Iterable):
@@ -122,7 +121,7 @@ def _given_items(source: object) -> Any:
     return item_array(items, "The catalogue's entries")
 
 
-def _file_items(path: str, name: str) -> Any:
+def _file_items(path: str, name: str) -> pa.Array:
     content = _content(path, name)
     if content[:4].to_pybytes() in MAGIC:
         return _parquet_items(content, name)
@@ -162,7 +161,7 @@ def _text_items(content: pa.Buffer, name: str) -> pa.Array:
     return items.filter(pc.binary_length(items).cast(pa.bool_()))
 
 
-def _parquet_items(content: pa.Buffer, name: str) -> Any:
+def _parquet_items(content: pa.Buffer, name: str) -> pa.Array:
     with _explained(name):
         footer = read_footer(pa.BufferReader(content))
         schema = footer.schema.to_arrow_schema()

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData
+from dpmine.io.sources.delimited import likely_delimiter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +53,8 @@ def require_names(names: Sequence[str], header_hint: str, *, is_header: bool) ->
         raise BadData(f"Several columns have the same name {header_hint}: give each its own. {_HEADER}")
     if not all(map(str.strip, names)):
         raise BadData(f"A column has no name {header_hint}: give it one, or leave it out. {_HEADER}")
+    if likely_delimiter(names):
+        raise BadData(f"There is one column {header_hint}, and one-hot columns are one per item. {_HEADER}")
     if not is_header and any(map(_is_like_number, names)):
         raise BadData(
             f"A column is named like a number {header_hint}, which looks like data. {_HEADER} If it is a name, name "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.exact.reals import decimal_below
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
@@ -13,6 +13,7 @@ from dpmine.zcdp import rho_at
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from dpmine.markup import Document
     from dpmine.privacy import Guarantee
 
 _DIGITS = 12  # of ρ
@@ -51,7 +52,7 @@ class BudgetSplit:
         basic = (selection.epsilon + epsilon, selection.delta if noise is laplace else delta)
         return cls(selection, noise, Amount(*basic, both.rho, both.delta), rounds)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Document:
         """JSON-ready."""
         selection = self.selection.to_dict()
         return {"selection": selection, "supports": self.supports and self.supports.to_dict(), "rounds": self.rounds}

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flint import arb
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.exact.reals import Ball
+    from dpmine.markup import Document
     from dpmine.parameters import Number
 
 
@@ -55,7 +56,7 @@ class SupportNoise(ABC):
         """The distribution of one noise, in words."""
 
     @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Document:
         """JSON-ready: the name of the noise, and what all supports use together."""
 
     def half_width(self, count: int, level: Number = LEVEL) -> int:
@@ -97,7 +98,7 @@ class DiscreteLaplace(SupportNoise):
     def __str__(self) -> str:
         return str(Amount(self.epsilon))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Document:
         """(ε, 0)."""
         return {"noise": "laplace", **Amount(self.epsilon).to_dict("epsilon", "delta")}
 
@@ -141,7 +142,7 @@ class DiscreteGaussian(SupportNoise):
     def __str__(self) -> str:
         return f"ρ = {float(self.rho):.6g} (Gaussian noise)"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Document:
         """ρ."""
         return {"noise": "gaussian", **Amount(rho=self.rho).to_dict("rho")}
 

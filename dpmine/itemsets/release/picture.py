@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.io.atomic import new_figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
 
 _COLOUR, _GRID, _ENDS = "#4c78a8", "#dddddd", "#333333"
 _LONGEST = 60
@@ -16,12 +18,12 @@ _INCHES = 0.35
 
 
 def draw_itemsets(
-    axes: Any,
+    axes: Axes | None,
     names: Sequence[str],
     supports: Sequence[int] | None,
     intervals: Sequence[tuple[int, int]] | None,
     title: str,
-) -> Any:
+) -> Axes:
     """The itemsets from top to bottom, best first, on these matplotlib axes or on new ones for None; returns the axes.
 
     Names are never read as formulas, whatever characters they hold.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.rules import about_several_baskets
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
     import pyarrow as pa
+    from matplotlib.axes import Axes
 
     from dpmine.itemsets.release.budget_split import BudgetSplit
-    from dpmine.itemsets.release.supports import SupportRelease
+    from dpmine.itemsets.release.supports import Interval, Item, Itemset, SupportRelease
+    from dpmine.markup import Document
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
 
@@ -34,6 +36,44 @@ class ItemsForm(StrEnum):
 
     FROZENSET = "frozenset"
     LIST = "list"
+
+
+class _Row(NamedTuple):
+    """What was released of one itemset; None for what was not."""
+
+    items: list[Item]
+    value: int | None
+    interval: Interval | None
+    share: float | None
+
+    @classmethod
+    def of(cls, itemset: Itemset, released: tuple[int, Interval] | None, units: int | None) -> _Row:
+        value, interval = released or (None, None)
+        share = None if value is None or units is None else min(1.0, value / units)
+        return cls(in_order(itemset), value, interval, share)
+
+    def to_dict(self, *, shares: bool) -> Document:
+        share = {"support": self.share} if shares else {}
+        ends = self.interval and list(self.interval)
+        return {"items": self.items, "noisy_support": self.value, "interval": ends, **share}
+
+    @property
+    def names(self) -> str:
+        return listed_items(self.items)
+
+    @property
+    def numbers(self) -> list[str]:
+        """Support, interval and share, as far as they were released."""
+        if self.interval is None:
+            return []
+        share = [] if self.share is None else [f"{self.share:.3%}"]
+        return [str(self.value), "{} to {}".format(*self.interval), *share]
+
+    def __str__(self) -> str:
+        if self.interval is None:
+            return self.names
+        value, interval, *share = self.numbers
+        return ", ".join([f"{self.names}: about {value} ({interval})", *(f"{each} of all" for each in share)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +111,7 @@ class TopItemsets:
         'noisy support in units, and its interval'
     """
 
-    itemsets: tuple[frozenset[Any], ...]
+    itemsets: tuple[Itemset, ...]
     sizes: tuple[int, int]
     requested: str
     mechanism: str
@@ -88,12 +128,12 @@ class TopItemsets:
         """The number of itemsets; a result without any is false."""
         return len(self.itemsets)
 
-    def __iter__(self) -> Iterator[frozenset[Any]]:
+    def __iter__(self) -> Iterator[Itemset]:
         """The itemsets, best first."""
         return iter(self.itemsets)
 
     @property
-    def itemset(self) -> frozenset[Any] | None:
+    def itemset(self) -> Itemset | None:
         """The top itemset; None when the mechanism returned no candidate."""
         return self.itemsets[0] if self.itemsets else None
 
@@ -139,12 +179,12 @@ class TopItemsets:
             self.supports, units=self.units, min_confidence=min_confidence, several_baskets=self.several_baskets
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Document:
         """A plain form for JSON: budget, subsets and rules are there where they were asked for."""
         from dpmine.version import __version__
 
         return {
-            "itemsets": self._rows(self.itemsets),
+            "itemsets": self._documents(self.itemsets),
             "sizes": list(self.sizes),
             "requested": self.requested,
             "mechanism": self.mechanism,
@@ -157,7 +197,7 @@ class TopItemsets:
         """One JSON object, on one line."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         """A pyarrow Table: items (list), noisy_support (int64), interval (list of int64); the guarantee as metadata.
 
         With a public number of units there is one more column, support (float64): a share.
@@ -167,21 +207,21 @@ class TopItemsets:
         rows = self._rows(self.itemsets)
         columns = {
             "items": self._lists(self.itemsets),
-            "noisy_support": pa.array([row["noisy_support"] for row in rows], pa.int64()),
-            "interval": pa.array([row["interval"] for row in rows], pa.list_(pa.int64())),
+            "noisy_support": pa.array([row.value for row in rows], pa.int64()),
+            "interval": pa.array([row.interval for row in rows], pa.list_(pa.int64())),
         }
         if self.units is not None:
-            columns["support"] = pa.array([row["support"] for row in rows], pa.float64())
+            columns["support"] = pa.array([row.share for row in rows], pa.float64())
         return pa.table(columns).replace_schema_metadata({"dpmine": self.to_json()})
 
-    def _lists(self, itemsets: Sequence[frozenset[Any]]) -> pa.Array:
+    def _lists(self, itemsets: Sequence[Itemset]) -> pa.Array:
         """The itemsets as lists of items of one type."""
         import pyarrow as pa
 
         kind, lists = self._item_type(), map(in_order, itemsets)
         return pa.array([each if pa.types.is_integer(kind) else list(map(str, each)) for each in lists], pa.list_(kind))
 
-    def _plain(self, itemsets: Sequence[frozenset[Any]]) -> list[Any]:
+    def _plain(self, itemsets: Sequence[Itemset]) -> list[list[Item]]:
         """The itemsets in a form that pandas writes to Parquet."""
         lists = self._lists(itemsets)
         return list(lists.to_pandas()) if self.item_type == "uint64" else lists.to_pylist()
@@ -214,13 +254,13 @@ class TopItemsets:
         rows = self._rows(listed := (*self.itemsets, *self._subsets()))
         return pd.DataFrame(
             {
-                "noisy_support": pd.Series([row["noisy_support"] for row in rows], dtype="Int64"),
-                "support": pd.Series([row.get("support") for row in rows], dtype="float64"),
+                "noisy_support": pd.Series([row.value for row in rows], dtype="Int64"),
+                "support": pd.Series([row.share for row in rows], dtype="float64"),
                 "itemsets": pd.Series(listed if form is ItemsForm.FROZENSET else self._plain(listed), dtype="object"),
             }
         )
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Bars of the noisy supports with their intervals; where none were released, the ranks. Released facts only.
 
         Args:
@@ -230,15 +270,15 @@ class TopItemsets:
         """
         from dpmine.itemsets.release.picture import draw_itemsets
 
-        names = [_names(row) for row in self._rows(self.itemsets)]
+        names = [row.names for row in self._rows(self.itemsets)]
         return draw_itemsets(ax, names, self.noisy_supports, self.intervals, f"{self.mechanism}; {self.guarantee}")
 
     def __str__(self) -> str:
-        return "\n".join([*map(_line, self._rows(self.itemsets)), *self._remarks()])
+        return "\n".join([*map(str, self._rows(self.itemsets)), *self._remarks()])
 
     def _repr_html_(self) -> str:
         """What `str` says, as a table: notebooks show it."""
-        rows = [[_names(row), *_numbers(row)] for row in self._rows(self.itemsets)]
+        rows = [[row.names, *row.numbers] for row in self._rows(self.itemsets)]
         columns = ["itemset"] if self.supports is None else ["itemset", "noisy support", "interval"]
         return html_table(columns if self.units is None else [*columns, "share"], rows, self._remarks())
 
@@ -251,22 +291,20 @@ class TopItemsets:
         missing = [f"(nothing else stands out: {self.advice})"] if self.advice else []
         return [*(f"({caution})" for caution in self.cautions), *missing, guarantee, *split]
 
-    def _subsets(self) -> tuple[frozenset[Any], ...]:
+    def _subsets(self) -> tuple[Itemset, ...]:
         """The itemsets that were not chosen although their supports were released."""
         chosen = set(self.itemsets)
         return () if self.supports is None else tuple(one for one in self.supports.itemsets if one not in chosen)
 
-    def _rows(self, itemsets: Sequence[frozenset[Any]], unions: SupportRelease | None = None) -> list[dict[str, Any]]:
+    def _rows(self, itemsets: Sequence[Itemset], unions: SupportRelease | None = None) -> list[_Row]:
         """What was released of these itemsets, of the units' unions where these are given."""
-        released, rows = unions or self.supports, []
+        released = unions or self.supports
         known = {} if released is None else released.by_itemset
-        for itemset in itemsets:
-            value, ends = known.get(itemset, (None, None))
-            row: dict[str, Any] = {"items": in_order(itemset), "noisy_support": value, "interval": ends and list(ends)}
-            if self.units is not None:
-                row["support"] = None if value is None else min(1.0, value / self.units)
-            rows.append(row)
-        return rows
+        return [_Row.of(itemset, known.get(itemset), self.units) for itemset in itemsets]
+
+    def _documents(self, itemsets: Sequence[Itemset], unions: SupportRelease | None = None) -> list[Document]:
+        """The same for JSON."""
+        return [row.to_dict(shares=self.units is not None) for row in self._rows(itemsets, unions)]
 
     def _excess(self) -> list[str]:
         """At most one line: that a released support exceeds the number of units."""
@@ -292,14 +330,14 @@ class TopItemsets:
         """Whether there are supports of all subsets, of which rules are made."""
         return self.supports is not None and self.supports.consistency is Consistency.MONOTONE
 
-    def _details(self) -> dict[str, Any]:
+    def _details(self) -> Document:
         """What is only there where it was asked for."""
-        details: dict[str, Any] = {} if self.budget is None else {"budget": self.budget.to_dict()}
+        details: Document = {} if self.budget is None else {"budget": self.budget.to_dict()}
         if self._has_subsets:
-            details |= {"subsets": self._rows(self._subsets()), "several_baskets": self.several_baskets}
+            details |= {"subsets": self._documents(self._subsets()), "several_baskets": self.several_baskets}
         if self.supports is not None and (unions := self.supports.unions) is not None:
             larger = [itemset for itemset in unions.itemsets if len(itemset) > 1]
-            details["unions"] = self._rows(larger, unions)
+            details["unions"] = self._documents(larger, unions)
         if self.left_out:
             details["left_out"] = self.left_out
         if self.advice:
@@ -315,39 +353,19 @@ def type_name(kind: pa.DataType | None) -> str:
     return ("uint64" if name == "uint64" else "int64") if "int" in name else "string"
 
 
-def _names(row: dict[str, Any]) -> str:
-    return listed_items(row["items"])
-
-
-def _line(row: dict[str, Any]) -> str:
-    if row["noisy_support"] is None:
-        return _names(row)
-    value, interval, *share = _numbers(row)
-    return ", ".join([f"{_names(row)}: about {value} ({interval})", *(f"{each} of all" for each in share)])
-
-
-def _numbers(row: dict[str, Any]) -> list[str]:
-    """Support, interval and share, as far as they were released."""
-    if row["noisy_support"] is None:
-        return []
-    low, high = row["interval"]
-    share = [f"{row['support']:.3%}"] if "support" in row else []
-    return [str(row["noisy_support"]), f"{low} to {high}", *share]
-
-
-def listed_items(items: Iterable[Any]) -> str:
+def listed_items(items: Iterable[Item]) -> str:
     """Items on one line, separated by commas: one that holds a comma itself is quoted, as JSON quotes texts."""
     return ", ".join(map(_in_list, items))
 
 
-def _in_list(item: Any) -> str:
+def _in_list(item: Item) -> str:
     text = str(item)
     if text == text.strip() and text and not any(mark in text for mark in _SEPARATORS):
         return printable(text)
     return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
-def printable(item: Any) -> str:
+def printable(item: object) -> str:
     """An item on one line, whatever characters its name holds."""
     text = str(item)
     return text if text.isprintable() else json.dumps(text)[1:-1]

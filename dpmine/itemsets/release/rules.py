@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from dpmine.itemsets.release.supports import Itemset, SupportRelease
+    from dpmine.itemsets.release.supports import Item, Itemset, SupportRelease
+    from dpmine.markup import Document
     from dpmine.parameters import Number
 
 Extended: TypeAlias = "Fraction | float"
@@ -92,12 +93,12 @@ def confidence(value: Number, name: str = "min_confidence") -> Fraction:
     return least
 
 
-def plain_rules(rules: pd.DataFrame) -> list[dict[str, Any]]:
+def plain_rules(rules: pd.DataFrame) -> list[Document]:
     """The rows of a frame of rules for JSON: lists for sets, None for measures that are infinite or undefined."""
     return [{str(name): _plain(value) for name, value in row.items()} for row in rules.to_dict("records")]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> list[Item] | float | None:
     if isinstance(value, frozenset):
         return in_order(value)
     if isinstance(value, float):

@@ -6,11 +6,12 @@ They are equal on every machine and in every engine; Spark has the same `xxhash6
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 
@@ -40,7 +41,7 @@ def _rotated(words: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
     return (words << np.uint64(bits)) | (words >> np.uint64(64 - bits))
 
 
-def label_hashes(labels: Any) -> NDArray[np.int64]:
+def label_hashes(labels: pa.Array) -> NDArray[np.int64]:
     """A public 64-bit hash of every label."""
     digests = (blake2b(str(label).encode(), digest_size=8).digest() for label in labels.to_pylist())
     return np.frombuffer(b"".join(digests), np.int64)

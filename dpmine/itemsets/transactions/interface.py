@@ -17,6 +17,7 @@ from dpmine.itemsets.transactions.pairs import pair_weights
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from dpmine.itemsets.transactions.memory import MemoryBudget
@@ -44,7 +45,7 @@ class Transactions(ABC):
         unit: what the privacy unit is called in the guarantee ("customer"; "row" when no unit was named).
     """
 
-    labels: Any
+    labels: pa.Array
     unit: str
 
     @property
@@ -114,7 +115,7 @@ class LoadedTransactions:
     """
 
     transactions: Transactions
-    item_type: Any
+    item_type: pa.DataType | None
     several_baskets: bool
 
     def close(self) -> None:
@@ -148,7 +149,7 @@ class SupportHistogram:
     """
 
     supports: NDArray[np.int64]
-    counts: NDArray[Any]
+    counts: NDArray[np.int64] | NDArray[np.object_]
 
     @classmethod
     def of(cls, counts: Mapping[int, int]) -> SupportHistogram:
@@ -280,7 +281,7 @@ class Baskets:
         empty_units: number of further units, whose baskets are all empty. Private.
     """
 
-    labels: Any
+    labels: pa.Array
     items: NDArray[np.int32]
     basket_starts: NDArray[np.int64]
     unit_starts: NDArray[np.int64]

@@ -12,9 +12,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from sys import getsizeof
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from dpmine.errors import BadParameter
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
 
 LARGEST_SQUARE = 5 << 19
 """Cells of a square of pair counts: larger ones do not fit into a processor's caches."""
@@ -94,6 +99,9 @@ class MemoryBudget:
         )
 
 
+Amounts = TypeVar("Amounts", int, "NDArray[np.int64]")
+
+
 class TooManyItemsets(BadParameter):
     """A list of itemsets does not fit into the memory limit; public calls say which of their parameters help."""
 
@@ -103,7 +111,7 @@ class TooManyItemsets(BadParameter):
         )
 
 
-def resident_cost(occurrences: Any, baskets: Any, items: int) -> Any:
+def resident_cost(occurrences: Amounts, baskets: Amounts, items: int) -> Amounts:
     """Bytes that a miner takes in all; numbers or arrays of them."""
     return RESIDENT_LINE * occurrences + RESIDENT_BASKET * baskets + ITEM * items
 
@@ -141,12 +149,12 @@ def parse_memory(memory: int | str | None) -> int:
     return size
 
 
-def catalogue_cost(labels: Any) -> int:
+def catalogue_cost(labels: pa.Array) -> int:
     """Bytes that the labels of items, an Arrow array, take together with what is counted for each."""
     return int(4 * labels.nbytes + ITEM * len(labels))
 
 
-def require_catalogue_room(catalogue: Any, limit: int) -> None:
+def require_catalogue_room(catalogue: pa.Array | None, limit: int) -> None:
     """BadParameter where what is counted for each item of a public catalogue takes more than `limit` bytes."""
     if catalogue is not None and catalogue_cost(catalogue) > limit:
         raise BadParameter(

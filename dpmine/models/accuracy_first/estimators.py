@@ -47,7 +47,6 @@ from dpmine.models.supervised import (
     checked_targets,
     classes_note,
     finite,
-    known_features,
     linear_values,
 )
 from dpmine.models.validation.terms import require_replace_one
@@ -62,7 +61,8 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.models.accuracy_first.objectives import Objective
     from dpmine.models.contribution import Bounding, Places
-    from dpmine.models.entries import Floats
+    from dpmine.models.entries import Entries, Floats
+    from dpmine.models.model_file import Document
     from dpmine.parameters import Number
 
 _FORMAT = ModelFormat(
@@ -76,7 +76,7 @@ _EMPTY_PLACES = "the risk is the mean over {} places per unit; a place that a un
 
 
 @dataclass(eq=False, repr=False)
-class _AccuracyFirst(SavedEstimator, PrivateEstimator):
+class _AccuracyFirst(SavedEstimator, PrivateEstimator[AccuracySettings]):
     """What both estimators share; see them for parameters and attributes."""
 
     excess_risk: Number | None = None
@@ -96,7 +96,7 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
 
     model_format = _FORMAT
     _methods = frozenset(Method)
-    _asked: ClassVar[tuple[str, ...]] = (
+    _requested: ClassVar[tuple[str, ...]] = (
         "excess_risk",
         "regularization",
         "failure_probability",
@@ -105,8 +105,7 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
     )
     """Parameters that say what the model is, exact in a file."""
 
-    def _settings(self, rows: int = 1, features: Sequence[str] | None = None) -> AccuracySettings:
-        super()._settings(rows, features)
+    def _settings(self, rows: int = 1, features: Sequence[str] | None = None) -> AccuracySettings:  # noqa: ARG002
         shared = SharedBudget(positive("epsilon_max", self.epsilon_max), probability("delta", self.delta), rows)
         truth("keep_last", self.keep_last)
         require_replace_one(self.neighbors, PUBLIC_ROWS)
@@ -136,7 +135,7 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
         return None
 
     @abstractmethod
-    def _answers(self, y: Any, rows: int, bounding: Bounding) -> Floats:
+    def _answers(self, y: Entries, rows: int, bounding: Bounding) -> Floats:
         """Checked targets, or signs of the classes."""
 
     @staticmethod
@@ -149,13 +148,12 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
     def _objective(bounds: Any, units: UnitBox, places: Places, features: Floats, answers: Floats) -> Objective:
         """The risk on the rows in their places."""
 
-    def _features_of(self, X: Any) -> list[str] | None:
-        return known_features(X)
-
     def _require_rows(self, settings: AccuracySettings, rows: int, features: Sequence[str]) -> None:
         settings.terms(self._bounds(rows, len(features) + settings.units.intercept, settings.ridge))
 
-    def _learn(self, X: Any, y: Any, settings: AccuracySettings, bounding: Bounding, *, bits: BitSource) -> None:
+    def _learn(
+        self, X: Entries, y: Entries, settings: AccuracySettings, bounding: Bounding, *, bits: BitSource
+    ) -> None:
         features = checked_features(self, X, reset=True)
         answers = self._answers(y, len(features), bounding)
         places = require_any(bounding.places(len(features), bits=bits))
@@ -168,8 +166,8 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
         if self.reached_ or self.keep_last:
             self.coef_, self.intercept_ = self._shaped(*settings.units.split(outcome.weights))
         empty = [_EMPTY_PLACES.format(bounding.rows)] if bounding.rows > 1 else []
-        self.guarantee_ = settings.guarantee(outcome, bounds).noting(*self._notes(bounds), *empty)
-        self.requested_ = {name: str(positive(name, getattr(self, name))) for name in self._asked}
+        self.guarantee_ = settings.realised(outcome, bounds).noting(*self._notes(bounds), *empty)
+        self.requested_ = {name: str(positive(name, getattr(self, name))) for name in self._requested}
 
     @staticmethod
     def _shaped(coefficients: Floats, intercept: float) -> tuple[Any, Any]:
@@ -197,21 +195,21 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
                 "with a larger epsilon_max or excess_risk, or a smaller slack; keep_last=True keeps the last one."
             )
 
-    def _entries(self) -> dict[str, Any]:
-        known = self.has_result
+    def _entries(self) -> dict[str, object]:
+        has_weights = self.has_result
         return {
             "reached": self.reached_,
             "requested": self.requested_,
             "columns": self.n_features_in_,
-            "coef": np.ravel(self.coef_).tolist() if known else None,
-            "intercept": float(np.ravel(self.intercept_)[0]) if known else None,
+            "coef": np.ravel(self.coef_).tolist() if has_weights else None,
+            "intercept": float(np.ravel(self.intercept_)[0]) if has_weights else None,
             **fitted_entries(self),
         }
 
     @classmethod
-    def _attributes(cls, document: dict[str, Any]) -> dict[str, Any]:
+    def _attributes(cls, document: Document) -> dict[str, object]:
         columns, reached = natural(document["columns"]), truth_of(document["reached"])
-        parameters = {name: positive(name, text_of(document["requested"][name])) for name in cls._asked}
+        parameters = {name: positive(name, text_of(document["requested"][name])) for name in cls._requested}
         requested = {name: str(value) for name, value in parameters.items()}
         attributes = {
             "reached_": reached,
@@ -222,7 +220,7 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
         if not columns:
             raise ValueError
         if document["coef"] is None:
-            if reached:
+            if reached or document["intercept"] is not None:
                 raise ValueError
             return attributes
         coefficients, intercept = cls._shaped(finite_row(document["coef"]), finite_number(document["intercept"]))
@@ -232,7 +230,7 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
+class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor[AccuracySettings]):
     """Ridge regression at the least privacy loss that reaches a target, private for every row under replace_one.
 
     Minimises L(w) = (1/2n) Σ (y_i − x_iᵀw)² + (λ/2)‖w‖² on clipped rows. Hypotheses of falling noise are tested one
@@ -296,12 +294,12 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
 
     kind = "ridge"
     _bounds = RidgeBounds
-    _asked: ClassVar[tuple[str, ...]] = (*_AccuracyFirst._asked, "y_bound")  # noqa: SLF001 - of its base
+    _requested: ClassVar[tuple[str, ...]] = (*_AccuracyFirst._requested, "y_bound")  # noqa: SLF001 - of its base
 
     def _target_bound(self) -> Fraction:
         return given_number("y_bound", self.y_bound, "a public bound on |y|")
 
-    def _answers(self, y: Any, rows: int, bounding: Bounding) -> Floats:  # noqa: ARG002 - no class is learnt
+    def _answers(self, y: Entries, rows: int, bounding: Bounding) -> Floats:  # noqa: ARG002 - no class is learnt
         return checked_targets(self, y, rows)
 
     @staticmethod
@@ -319,7 +317,7 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
 
 
 @dataclass(eq=False, repr=False)
-class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
+class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier[AccuracySettings]):
     """Logistic regression at the least privacy loss that reaches a target, private for every row under replace_one.
 
     Minimises L(w) = (1/n) Σ ln(1 + e^{−y_i x_iᵀw}) + (λ/2)‖w‖² on clipped rows, y_i = ±1.
@@ -347,12 +345,12 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
     """
 
     _: KW_ONLY
-    classes: Sequence[Any] | None = None
+    classes: Sequence[object] | None = None
 
     kind = "logistic"
     _methods = frozenset({Method.OUTPUT, Method.BROWNIAN})
 
-    def _answers(self, y: Any, rows: int, bounding: Bounding) -> Floats:
+    def _answers(self, y: Entries, rows: int, bounding: Bounding) -> Floats:
         self.classes_, signs = checked_labels(self, y, rows, self.classes, bounding.known)
         return signs
 
@@ -380,11 +378,11 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
         self._require_weights()
         return super().decision_function(X)
 
-    def _entries(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, object]:
         return {**super()._entries(), "classes": require_classes(self.classes_.tolist())}
 
     @classmethod
-    def _attributes(cls, document: dict[str, Any]) -> dict[str, Any]:
+    def _attributes(cls, document: Document) -> dict[str, object]:
         return {**super()._attributes(document), "classes_": read_classes(document["classes"])}
 
 

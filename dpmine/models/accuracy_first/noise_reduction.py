@@ -195,11 +195,11 @@ class _Survival:
         """
         drawn = words(len(since), np.uint64, bits=bits)
         scaled = self._table[since] * 2.0**-64
-        least = drawn.astype(np.float64) * scaled * (1.0 - _MARGIN)
-        largest = (drawn.astype(np.float64) + 1.0) * scaled * (1.0 + _MARGIN)
-        steps = np.searchsorted(self._table, least, side="right") - 1  # below `since`, as `least` is below its entry
-        for place in np.flatnonzero(self._table[steps + 1] <= largest):
-            end = min(since[place], np.searchsorted(self._table, largest[place], side="right"))
+        lowest = drawn.astype(np.float64) * scaled * (1.0 - _MARGIN)
+        highest = (drawn.astype(np.float64) + 1.0) * scaled * (1.0 + _MARGIN)
+        steps = np.searchsorted(self._table, lowest, side="right") - 1  # below `since`, as `lowest` is below its entry
+        for place in np.flatnonzero(self._table[steps + 1] <= highest):
+            end = min(since[place], np.searchsorted(self._table, highest[place], side="right"))
             candidates = range(int(steps[place]) + 1, int(end))
             steps[place] += self._decided(int(drawn[place]), int(since[place]), candidates, bits=bits)
         return steps

@@ -83,7 +83,7 @@ class Objective:
     def values(self, hypotheses: Floats) -> Floats:
         """L(θ) for every row θ, up to a constant. Private."""
 
-    def gaps(self, hypotheses: Floats) -> Floats:
+    def leads(self, hypotheses: Floats) -> Floats:
         """L(θ*) − L(θ) for every row θ, shape (k,): minus the excess risk. Private."""
         return np.asarray(self._least - self.values(hypotheses))
 
@@ -258,8 +258,8 @@ class LogisticObjective(Objective):
     def minimiser(self) -> Floats:
         """See `Objective`."""
         ridges, no_tilt = np.full(self.bounds.dimension, self.bounds.ridge), np.zeros(self.bounds.dimension)
-        found = minimise(Problem(self.examples, LogisticLoss(), ridges, no_tilt), self.bounds.accuracy)
-        return project(found, self.bounds.radius)
+        weights = minimise(Problem(self.examples, LogisticLoss(), ridges, no_tilt), self.bounds.accuracy)
+        return project(weights, self.bounds.radius)
 
     def values(self, hypotheses: Floats) -> Floats:
         """L(θ) for every row θ: products of blocks of examples with all of them."""

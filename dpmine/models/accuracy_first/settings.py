@@ -63,10 +63,10 @@ class SearchTerms:
 
         def answers(hypotheses: Floats) -> list[Fraction]:
             widths = self.sensitivities(np.linalg.norm(hypotheses, axis=1))
-            gaps = objective.gaps(hypotheses)
+            leads = objective.leads(hypotheses)
             return [
-                (allowed + Fraction(float(gap))) / Fraction(float(width))
-                for gap, width in zip(gaps, widths, strict=True)
+                (allowed + Fraction(float(lead))) / Fraction(float(width))
+                for lead, width in zip(leads, widths, strict=True)
             ]
 
         return answers
@@ -115,28 +115,28 @@ class AccuracySettings:
         self._require_room(room, test, bounds)
         return SearchTerms(target, test, self._levels(room, bounds.size), bounds.sensitivities)
 
-    def promise(self) -> ExPostGuarantee:
+    def guarantee(self) -> ExPostGuarantee:
         """The most that a search will charge for the unit."""
-        return self._guarantee(self.shared.row_epsilon)
+        return self._of_charge(self.shared.row_epsilon)
 
-    def _guarantee(self, charge: Fraction, *notes: str) -> ExPostGuarantee:
-        most = self.shared.row_epsilon
-        of_record = ExPostGuarantee(most, self.delta, Neighbors.REPLACE_ONE, "row", ex_post_epsilon=charge)
+    def _of_charge(self, charge: Fraction, *notes: str) -> ExPostGuarantee:
+        reserved = self.shared.row_epsilon
+        of_record = ExPostGuarantee(reserved, self.delta, Neighbors.REPLACE_ONE, "row", ex_post_epsilon=charge)
         return self.shared.of_unit(of_record).noting(*notes)
 
-    def guarantee(self, outcome: SearchOutcome, bounds: RiskBounds) -> ExPostGuarantee:
+    def realised(self, outcome: SearchOutcome, bounds: RiskBounds) -> ExPostGuarantee:
         """The realised privacy loss of the search, and what its result rests on."""
         clipped = f"rows are clipped to the public bound {float(self.units.x_bound):g} on their L1 norm"
         if self.units.y_bound is not None:
             clipped += f", targets to ±{float(self.units.y_bound):g}"
-        notes = [self._promise(outcome), clipped, MISSING_NOTE]
+        notes = [self._test_note(outcome), clipped, MISSING_NOTE]
         if self.units.risk(self.excess_risk) >= Fraction(bounds.trivial):
             notes.append(
                 f"weights of 0 are within {self._in_units(bounds.trivial)} of the best: the target asks for less"
             )
-        return self._guarantee(outcome.charge, *notes)
+        return self._of_charge(outcome.charge, *notes)
 
-    def _promise(self, outcome: SearchOutcome) -> str:
+    def _test_note(self, outcome: SearchOutcome) -> str:
         target, odds = f"{float(self.excess_risk):g}", f"{float(self.failure):g}"
         if outcome.step is None:
             return f"no hypothesis passed the test for an excess risk of {target}: nothing is known of the last one"
@@ -154,22 +154,22 @@ class AccuracySettings:
         return f"{risk * float(self.units.y_unit) ** 2:.4g}"
 
     def _require_room(self, room: Fraction, test: ThresholdTest, bounds: RiskBounds) -> None:
-        least = Fraction(0) if self.epsilons is None else self.epsilons[-1]
-        if room > 0 and room >= least:
+        largest_level = Fraction(0) if self.epsilons is None else self.epsilons[-1]
+        if room > 0 and room >= largest_level:
             return
-        cost, most = float(test.charge * self.shared.rows), float(self.shared.epsilon)
+        charge, reserved = float(test.charge * self.shared.rows), float(self.shared.epsilon)
         if room > 0:
             raise BadParameter(
-                f"The largest of the epsilons and the test's {cost:.6g} are beyond epsilon_max: end at "
+                f"The largest of the epsilons and the test's {charge:.6g} are beyond epsilon_max: end at "
                 f"{float(room * self.shared.rows):.6g}, or raise epsilon_max."
             )
-        enough = 2.0 * float(self.units.risk(self.excess_risk)) * cost / most
+        enough = 2.0 * float(self.units.risk(self.excess_risk)) * charge / reserved
         advice = f"Start from {self._in_units(enough)}, or"
         if enough >= bounds.trivial:
             advice = f"No useful target is in reach (weights of 0 are within {self._in_units(bounds.trivial)}):"
         raise BadParameter(
-            f"excess_risk is out of reach: testing for it takes ε = {cost:.4g} alone, and epsilon_max is "
-            f"{most:.4g}. {advice} take more rows, a larger regularization or a smaller x_bound, "
+            f"excess_risk is out of reach: testing for it takes ε = {charge:.4g} alone, and epsilon_max is "
+            f"{reserved:.4g}. {advice} take more rows, a larger regularization or a smaller x_bound, "
             "which lower the charge for testing."
         )
 

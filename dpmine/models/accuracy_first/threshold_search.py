@@ -308,40 +308,40 @@ def _by_eigenvalues(matrix: Floats, vector: Floats, radius: float) -> tuple[Floa
     entries = vectors.T @ vector
     entries[np.abs(entries) <= max(noise * float(np.abs(entries).max()), _TINY)] = 0.0
     bottom = float(values[0]) if abs(values[0]) > noise * float(np.abs(values).max()) else 0.0
-    gaps = values - values[0]
-    least = max(bottom, 0.0)
-    point = _divided(entries, gaps + least)
+    spacings = values - values[0]
+    smallest_shift = max(bottom, 0.0)
+    point = _divided(entries, spacings + smallest_shift)
     with np.errstate(over="ignore"):
         norm = float(np.linalg.norm(point))
     multiplier = max(0.0, -bottom)
     if norm > radius:
-        root = _root(entries, gaps, radius, least)
-        point, multiplier = _divided(entries, gaps + root), max(0.0, root - float(values[0]))
+        root = _root(entries, spacings, radius, smallest_shift)
+        point, multiplier = _divided(entries, spacings + root), max(0.0, root - float(values[0]))
     elif bottom < 0.0:
         sign = vectors[np.abs(vectors[:, 0]).argmax(), 0]
         point[0] = math.copysign(math.sqrt((radius - norm) * (radius + norm)), sign)
     return vectors @ point, multiplier
 
 
-def _divided(entries: Floats, gaps: Floats) -> Floats:
-    """`entries`/`gaps`, with 0/0 = 0 and c/0 = ∞, as for quotients beyond all floats."""
+def _divided(entries: Floats, divisors: Floats) -> Floats:
+    """`entries`/`divisors`, with 0/0 = 0 and c/0 = ∞, as for quotients beyond all floats."""
     quotients = np.full_like(entries, math.inf)
     with np.errstate(over="ignore"):
-        np.divide(entries, gaps, out=quotients, where=gaps > 0.0)
+        np.divide(entries, divisors, out=quotients, where=divisors > 0.0)
     quotients[entries == 0.0] = 0.0
     return quotients
 
 
-def _root(entries: Floats, gaps: Floats, radius: float, least: float) -> float:
-    """The s > `least` at which `entries / (gaps + s)` has the norm R, by Newton's method from the left.
+def _root(entries: Floats, spacings: Floats, radius: float, smallest: float) -> float:
+    """The s > `smallest` at which `entries / (spacings + s)` has the norm R, by Newton's method from the left.
 
-    Requires: the norm is above R at `least`. Starts where the largest single term is R, or at `least`.
+    Requires: the norm is above R at `smallest`. Starts where the largest single term is R, or at `smallest`.
     """
-    root = max(least, float((np.abs(entries) / radius - gaps).max()))
+    root = max(smallest, float((np.abs(entries) / radius - spacings).max()))
     for _ in range(_CLIMBS):
-        terms = _divided(entries, gaps + root)
+        terms = _divided(entries, spacings + root)
         norm = float(np.linalg.norm(terms))
-        step = norm * norm / float(terms @ _divided(terms, gaps + root)) * (norm - radius) / radius
+        step = norm * norm / float(terms @ _divided(terms, spacings + root)) * (norm - radius) / radius
         if not root + step > root * (1.0 + 2.0 * ROUNDOFF):
             break
         root += step

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, log
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
@@ -16,12 +16,13 @@ from dpmine.errors import BadData, BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.ledger.charging import ROW
 from dpmine.models.contribution import EVERY_ROW, Bounding, SharedBudget, require_any
-from dpmine.models.histogram.density import AnyDensity, density_of
-from dpmine.models.histogram.spaces import AnySpace, space_of
+from dpmine.models.histogram.density import Density
 from dpmine.models.histogram.training import (
     CLIPPING,
     GRID,
     HistogramTraining,
+    Records,
+    Space,
     density_score,
     records_needed,
     stabilities,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.ledger.charging import Account
     from dpmine.models.contribution import Places, PrivacyUnit
-    from dpmine.models.entries import Floats
+    from dpmine.models.entries import Entries, Floats
     from dpmine.models.histogram.training import Grid
     from dpmine.models.validation.terms import ValidationTerms
 
@@ -67,7 +68,7 @@ class BinSearch:
     A privacy unit may have several records, which share its budget: `shared` has those of one record.
     """
 
-    space: AnySpace
+    space: Space
     train_share: Fraction
     search: CandidateSearch
     shared: SharedBudget
@@ -89,7 +90,7 @@ class BinSearch:
     ) -> Self:
         """Raises BadParameter for the first parameter that is not usable."""
         require_replace_one(neighbors)
-        space = space_of(bins, lower, upper)
+        space = Space.of(bins, lower, upper)
         slack = _delta_of(delta, len(space.candidates))
         shared = SharedBudget(positive("epsilon", epsilon), slack, rows)
         if len(space.candidates) > 1:
@@ -123,12 +124,12 @@ class BinSearch:
         """
         return ceil(2 * log(20) / self.training_epsilon + GRID)
 
-    def promise(self) -> Guarantee:
+    def guarantee(self) -> Guarantee:
         """The most that `density` will guarantee, before its notes."""
         delta = Fraction(0) if len(self.cells) == 1 else self.shared.row_delta
         return self.shared.of_unit(Guarantee(self.shared.row_epsilon, delta, Neighbors.REPLACE_ONE, "row"))
 
-    def density(self, x: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> AnyDensity:
+    def density(self, x: Entries, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Density:
         """The density of the numbers x: shape (n,) or (n, 1) on an interval, (n, 2) on a rectangle.
 
         `bounding` says which records share the budget.
@@ -146,15 +147,15 @@ class BinSearch:
         half, fewest = self.shared.row_delta / 2, int(np.argmin(self.cells))
         return self.search.terms(train_size, validation_size, fallback=fewest, stable_delta=half)
 
-    def _only(self, clipped: Floats, places: Places, *, bits: BitSource) -> AnyDensity:
+    def _only(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
         """One candidate: nothing is chosen, so that all of ε and all records train."""
         if not places.units:
             raise BadData("x holds no records.")
-        every, alpha = self.space.data(clipped[places.rows()]), self.training_epsilon
+        every, alpha = Records.of(clipped[places.rows()]), self.training_epsilon
         model = train_candidates(HistogramTraining(), self.grids, every, alpha, bits=bits)[0]
-        return density_of(model, self.space.candidates, None, self.promise().noting(CLIPPING))
+        return Density(model, self.space.candidates, None, self.guarantee().noting(CLIPPING))
 
-    def _chosen(self, clipped: Floats, places: Places, *, bits: BitSource) -> AnyDensity:
+    def _chosen(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
         """Algorithm 2, on units: each trains or validates with all its records.
 
         A unit has at least one record, so there are at least as many as units: the size that stability rests on.
@@ -164,21 +165,21 @@ class BinSearch:
         held = (places.units - size) * places.each
         terms = self.terms(size, held)
         trained, held_out = (clipped[places.rows(part)] for part in random_split(places.units, size, bits=bits))
-        found = train_validated(
+        chosen = train_validated(
             HistogramTraining(),
             self.grids,
-            self.space.data(trained),
-            self.space.data(held_out, held),
+            Records.of(trained),
+            Records.of(held_out, held),
             score=density_score,
             stabilities=stabilities(self.cells, records=size, alpha=terms.training_epsilon, failure=terms.failure),
             terms=terms,
-            final=self.space.data(clipped[places.rows()]),
+            final=Records.of(clipped[places.rows()]),
             bits=bits,
         )
-        if found.model is None:  # cannot be: the terms name a fallback
+        if chosen.model is None:  # cannot be: the terms name a fallback
             raise BadParameter("The mechanism returned no candidate, and there is no number of bins to fall back on.")
-        guarantee = self.shared.of_unit(found.guarantee).noting(CLIPPING)
-        return density_of(found.model, self.space.candidates, terms.mechanism, guarantee)
+        guarantee = self.shared.of_unit(chosen.guarantee).noting(CLIPPING)
+        return Density(chosen.model, self.space.candidates, terms.mechanism, guarantee)
 
     def _require_enough(self, records: int) -> None:
         """BadData, with the number needed, unless the training part is large enough for every candidate."""
@@ -204,12 +205,12 @@ def density_of_column(
     search: BinSearch,
     unit: PrivacyUnit,
     account: Account,
-    data: Any,
+    data: object,
     *,
     column: str,
     units: Sequence[str] = (),
     progress: Callable[[float], None] | None = None,
-) -> AnyDensity:
+) -> Density:
     """The private density of a column, charged once the columns are known to be there, before any value is read.
 
     `search` is for `unit.rows` records per unit. Needs no scikit-learn, which takes long to import. Raises as
@@ -217,10 +218,10 @@ def density_of_column(
     """
 
     def charge() -> None:
-        account.charge(unit.protecting(search.promise()), job="histogram")
+        account.charge(unit.protecting(search.guarantee()), job="histogram")
 
     asserted = None if unit.enforced or unit.name == ROW else unit.name
-    read = read_columns(data, [column], keys=units, asserted=asserted, progress=progress, ready=charge)
-    bounding = Bounding(unit.rows, units_of(read, units))
-    found = search.density(read[column], bounding=bounding, bits=SystemBits())
-    return replace(found, guarantee=unit.protecting(found.guarantee))
+    columns = read_columns(data, [column], keys=units, asserted=asserted, progress=progress, ready=charge)
+    bounding = Bounding(unit.rows, units_of(columns, units))
+    density = search.density(columns[column], bounding=bounding, bits=SystemBits())
+    return replace(density, guarantee=unit.protecting(density.guarantee))

@@ -14,19 +14,20 @@ from dpmine.errors import BadData
 from dpmine.exact.bits import SystemBits
 from dpmine.models.entries import require_names
 from dpmine.models.histogram.bin_search import BinSearch
-from dpmine.models.histogram.training import as_pairs, as_values, require_records
+from dpmine.models.histogram.training import as_records, require_records
 from dpmine.models.private_estimator import PrivateEstimator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding
-    from dpmine.models.entries import Floats
+    from dpmine.models.entries import Entries, Floats
     from dpmine.models.histogram.bin_search import Bins, Bound
-    from dpmine.models.histogram.density import AnyDensity
+    from dpmine.models.histogram.density import Density
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
 
@@ -39,7 +40,7 @@ def _shown(name: str, doc: str) -> property:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
+class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: ignore[misc]
     """A histogram density whose heights and whose number of bins are (ε, δ)-private together.
 
     A record is one number, or two: it is laid over a rectangle where a bound, or a candidate, is a pair.
@@ -78,7 +79,7 @@ class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
         counts_: float64, of that shape: noisy counts ≥ 0.
         n_features_in_: 1, or 2 on a rectangle.
         guarantee_: `dpmine.Guarantee`, with what was clipped in its notes.
-        result_: `dpmine.models.histogram.density.Density`, or `PlaneDensity`; writes itself as text, JSON and Arrow.
+        result_: `dpmine.models.histogram.density.Density`; writes itself as text, JSON and Arrow.
 
     Proof: docs/proofs/models/histogram.md. Source: Chaudhuri & Vinterbo 2013, Algorithms 2 and 5, Theorem 6.
 
@@ -123,14 +124,14 @@ class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
         return self._released().guarantee
 
     @guarantee_.setter
-    def guarantee_(self, promise: Guarantee) -> None:
-        self.result_: AnyDensity = replace(self._released(), guarantee=promise)
+    def guarantee_(self, guarantee: Guarantee) -> None:
+        self.result_: Density = replace(self._released(), guarantee=guarantee)
 
     def fit(
         self,
         x: Any,
         y: object = None,  # noqa: ARG002 - pipelines pass y
-        units: Any = None,
+        units: Entries = None,
     ) -> Self:
         """Estimate the density of the records x: shape (n,) or (n, 1), on a rectangle (n, 2).
 
@@ -151,21 +152,21 @@ class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
     def _settings(self, rows: int, features: Sequence[str] | None = None) -> BinSearch:  # noqa: ARG002 - it has none
         return self.search(rows)
 
-    def _require_data(self, X: Any, y: Any) -> None:  # noqa: ARG002 - pipelines pass y
+    def _require_data(self, X: Entries, y: Entries) -> None:  # noqa: ARG002 - pipelines pass y
         require_records(X, self.search().space.features)
         require_names(X)
 
-    def _learn(self, X: Any, y: Any, settings: BinSearch, bounding: Bounding, *, bits: BitSource) -> None:  # noqa: ARG002
-        found = settings.density(X, bounding=bounding, bits=bits)
+    def _learn(self, X: Entries, y: Entries, settings: BinSearch, bounding: Bounding, *, bits: BitSource) -> None:  # noqa: ARG002
+        density = settings.density(X, bounding=bounding, bits=bits)
         _check_feature_names(self, X, reset=True)
         self.n_features_in_ = settings.space.features
-        self.result_ = found
+        self.result_ = density
 
     def pdf(self, x: ArrayLike) -> Floats:
         """The density at each x, on a rectangle at points of shape (…, 2); see `Density.pdf`."""
         return self._released().pdf(x)
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: Entries) -> Floats:
         """The logarithm of the density at each record, shape (n,): −∞ outside the bounds, and where the density is 0.
 
         NaN at a missing value. Raises BadData for what is not records as in the fit.
@@ -175,11 +176,11 @@ class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
             _check_feature_names(self, X, reset=False)
         except ValueError as error:  # it names columns only
             raise BadData(str(error)) from None
-        records = as_values(X) if self.n_features_in_ == 1 else as_pairs(X)
+        records = as_records(X, self.n_features_in_)
         with np.errstate(divide="ignore"):
-            return np.log(released.pdf(records))
+            return np.log(released.pdf(records[:, 0] if self.n_features_in_ == 1 else records))
 
-    def score(self, X: Any, y: object = None) -> float:  # noqa: ARG002 - scikit-learn passes y
+    def score(self, X: Entries, y: object = None) -> float:  # noqa: ARG002 - scikit-learn passes y
         """The logarithm of the likelihood of the records: the sum of `score_samples`.
 
         Not private: a score on private data says something about them that no guarantee covers.
@@ -190,11 +191,11 @@ class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
         """`n` independent draws; see `Density.sample`."""
         return self._released().sample(n)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the density; see `Density.plot`."""
         return self._released().plot(ax)
 
-    def _released(self) -> AnyDensity:
+    def _released(self) -> Density:
         """What `fit` found; scikit-learn's NotFittedError, a ValueError and an AttributeError, before it."""
         if "result_" not in vars(self):
             raise NotFittedError("This PrivateHistogram is not fitted yet: call fit(x) first.")

@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import log, log1p
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+from math import log, log1p, prod
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -27,11 +27,12 @@ from dpmine.models.validation.terms import Stability
 from dpmine.parameters import Number, exact_number, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
+    from dpmine.models.entries import Entries
 
 
 MOST_BINS = 100_000
@@ -80,54 +81,31 @@ class Bounds:
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
-    """Records of one number each, in order of their values, so that any number of bins is counted fast.
+class Records:
+    """Clipped records of one number each, or of two.
 
     Attributes:
-        sorted: the numbers.
-        places: the public number of records; above that of the numbers where some places are empty.
+        numbers: shape (n, 1), in order, so that any number of bins is counted fast; or (n, 2).
+        places: the public number of records; above n where some places are empty.
     """
 
-    sorted: Floats
+    numbers: Floats
     places: int
 
     @classmethod
-    def of(cls, clipped: Floats, places: int | None = None) -> Values:
-        """The records with these clipped values."""
-        return cls(np.sort(clipped), len(clipped) if places is None else places)
-
-    def counts(self, edges: Floats) -> NDArray[np.int64]:
-        """How many values are in [e_0, e_1), [e_1, e_2), …, and in the last bin, which is closed."""
-        inner = np.searchsorted(self.sorted, edges[1:-1], side="left")
-        return np.diff(inner, prepend=0, append=len(self.sorted)).astype(np.int64, copy=False)
-
-
-class Records(Protocol):
-    """What a grid counts."""
-
-    @property
-    def places(self) -> int:
-        """The public number of records; above that of the records where some places are empty."""
-
-
-class Grid(Protocol):
-    """Cells of equal size that cover the public bounds, numbered from 0."""
-
-    @property
-    def bins(self) -> int:
-        """The number of cells: 1/h in the paper, where the bounds are mapped to the unit interval, or square."""
-
-    def counts(self, data: Any, /) -> NDArray[np.int64]:
-        """How many of the records lie in each cell; a record's cell is a function of this record alone."""
+    def of(cls, clipped: Floats, places: int | None = None) -> Records:
+        """Of numbers of shape (n, 1) or (n, 2); `places` only where some are empty."""
+        ordered = np.sort(clipped, axis=0) if clipped.shape[1] == 1 else clipped
+        return cls(ordered, len(clipped) if places is None else places)
 
 
 @dataclass(frozen=True)
-class BinGrid:
-    """Equal bins between bounds.
+class Axis:
+    """Equal bins between bounds, of one of the numbers of a record.
 
     Attributes:
         bounds: public.
-        bins: their number, at least 2; 1/h in the paper, where the data lie in [0, 1].
+        bins: their number, at least 2.
     """
 
     bounds: Bounds
@@ -138,53 +116,124 @@ class BinGrid:
         """The bins + 1 edges."""
         return self.bounds.edges(self.bins)
 
-    def counts(self, data: Values) -> NDArray[np.int64]:
-        """See `Values.counts`."""
-        return data.counts(self.edges)
+
+@dataclass(frozen=True)
+class Grid:
+    """Equal cells of an interval, or of a rectangle: those with the same first coordinate one after the other.
+
+    All that is proved of s bins of an interval is true of s cells of a rectangle, as these have equal size.
+
+    Attributes:
+        axes: the bins of each number of a record.
+    """
+
+    axes: tuple[Axis, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of bins along each axis."""
+        return tuple(axis.bins for axis in self.axes)
+
+    @property
+    def bins(self) -> int:
+        """The number of cells: 1/h in the paper, where the bounds are mapped to the unit interval, or square."""
+        return prod(self.shape)
+
+    def counts(self, records: Records) -> NDArray[np.int64]:
+        """How many records lie in each cell, which is [e_i, e_{i+1}) along each axis, the last one closed.
+
+        A record's cell is a function of this record alone.
+        """
+        if len(self.axes) == 1:
+            inner = np.searchsorted(records.numbers[:, 0], self.axes[0].edges[1:-1], side="left")
+            return np.diff(inner, prepend=0, append=len(records.numbers)).astype(np.int64, copy=False)
+        columns = zip(self.axes, records.numbers.T, strict=True)
+        cells = [np.searchsorted(axis.edges[1:-1], column, side="right") for axis, column in columns]
+        counts = np.bincount(np.ravel_multi_index(cells, self.shape), minlength=self.bins)
+        return counts.astype(np.int64, copy=False)
 
 
-def bin_counts(bins: Iterable[Any]) -> tuple[int, ...]:
-    """The candidate numbers of bins; BadParameter unless each is a whole number from 2 to `MOST_BINS`, none twice."""
-    counts = tuple(map(bin_count, listed_bins(bins)))
-    require_usable(counts, counts)
-    return counts
+@dataclass(frozen=True)
+class Space:
+    """What a histogram is laid over, all of it public; made by `Space.of`.
+
+    Attributes:
+        bounds: of each number of a record: one for an interval, two for a rectangle.
+        shapes: the candidates: numbers of bins along each axis.
+    """
+
+    bounds: tuple[Bounds, ...]
+    shapes: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, bins: Any, lower: Any, upper: Any) -> Space:
+        """An interval, or a rectangle where a bound or an entry of `bins` has two numbers. Raises BadParameter."""
+        listed = _listed(bins)
+        axes = 2 if any(map(_several, [lower, upper, *listed])) else 1
+        bounds = tuple(map(Bounds.of, _each("lower", lower, axes), _each("upper", upper, axes)))
+        shapes = tuple(tuple(map(_bin_count, _each("Every entry of bins", entry, axes))) for entry in listed)
+        if max(map(prod, shapes)) > MOST_BINS:
+            raise BadParameter(f"A number of bins must not exceed {MOST_BINS}.")
+        if len(set(shapes)) < len(shapes):
+            raise BadParameter("The same number of bins is given twice: name every candidate once.")
+        space = cls(bounds, shapes)
+        for axis in (axis for grid in space.grids for axis in grid.axes):
+            axis.bounds.edges(axis.bins)  # raises where two edges are the same
+        return space
+
+    @property
+    def features(self) -> int:
+        """Numbers of a record."""
+        return len(self.bounds)
+
+    @property
+    def candidates(self) -> tuple[int | tuple[int, ...], ...]:
+        """What a result says of them: numbers of bins, on a rectangle pairs of them."""
+        return tuple(shape if len(shape) > 1 else shape[0] for shape in self.shapes)
+
+    @cached_property
+    def grids(self) -> tuple[Grid, ...]:
+        """One a candidate."""
+        return tuple(Grid(tuple(map(Axis, self.bounds, shape))) for shape in self.shapes)
+
+    def clipped(self, x: Entries) -> Floats:
+        """The records between the bounds, shape (n, `features`). Raises BadData as `require_records`."""
+        columns = as_records(x, self.features).T
+        return np.column_stack([bound.clipped(column) for bound, column in zip(self.bounds, columns, strict=True)])
 
 
-def bin_count(value: object) -> int:
-    """A number of bins. Raises BadParameter for less than 2, and for what is no whole number."""
-    return whole("Every number of bins (`bins=[4, 8, 16]`)", value, least=2)
-
-
-def listed_bins(bins: Any) -> list[Any]:
+def _listed(bins: Any) -> list[Any]:
     """The candidates as they were given. Raises BadParameter for what is no list of them, and for an empty one."""
-    if isinstance(bins, str | bytes) or not hasattr(bins, "__iter__"):
+    if not _several(bins):
         raise BadParameter("bins must be a list of whole numbers, such as [4, 8, 16].")
     if not (listed := list(bins)):
         raise BadParameter("bins is empty: give at least one number of bins to choose from.")
     return listed
 
 
-def require_usable(candidates: Sequence[Any], cells: Sequence[int]) -> None:
-    """Raises BadParameter for more than `MOST_BINS` cells, and for a candidate that is there twice."""
-    if max(cells) > MOST_BINS:
-        raise BadParameter(f"A number of bins must not exceed {MOST_BINS}.")
-    if len(set(candidates)) < len(candidates):
-        raise BadParameter("The same number of bins is given twice: name every candidate once.")
+def _bin_count(value: object) -> int:
+    return whole("Every number of bins (`bins=[4, 8, 16]`)", value, least=2)
 
 
-def as_values(x: Any) -> Floats:
-    """One float64 number per record; missing ones are NaN. Raises BadData as `require_records`."""
-    require_records(x, 1)
-    return as_numbers(x).ravel()
+def _several(value: object) -> bool:
+    return hasattr(value, "__iter__") and not isinstance(value, str | bytes)
 
 
-def as_pairs(x: Any) -> Floats:
-    """Two float64 numbers per record, shape (n, 2); missing ones are NaN. Raises BadData as `require_records`."""
-    require_records(x, 2)
-    return as_numbers(x)
+def _each(name: str, value: Any, axes: int) -> list[Any]:
+    """A value for each axis; one stands for all."""
+    values = list(value) if _several(value) else [value] * axes
+    if len(values) != axes:
+        raise BadParameter(f"{name} must be one number, or two: a histogram has one or two dimensions.")
+    return values
 
 
-def require_records(x: Any, features: int) -> None:
+def as_records(x: Entries, features: int) -> Floats:
+    """That many float64 numbers per record, shape (n, features); missing ones are NaN. Raises as `require_records`."""
+    require_records(x, features)
+    return as_numbers(x).reshape(-1, features)
+
+
+def require_records(x: Entries, features: int) -> None:
     """Raises BadData for data without that many numbers per record, by shape and types alone."""
     if hasattr(x, "toarray"):
         raise BadData("x is a sparse matrix, and a histogram counts every record: pass x.toarray().")
@@ -194,8 +243,8 @@ def require_records(x: Any, features: int) -> None:
         raise BadData(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
     if (len(shape) == 2 and shape[1] == features) or len(shape) == features == 1:
         return
-    found = f", not {shape[1]} feature(s)" if len(shape) == 2 else ""
-    expected = "one dimension: one number" if features == 1 else f"two columns{found}: two numbers"
+    other_number = f", not {shape[1]} feature(s)" if len(shape) == 2 else ""
+    expected = "one dimension: one number" if features == 1 else f"two columns{other_number}: two numbers"
     raise BadData(f"x must have {expected} a record.")
 
 
@@ -203,11 +252,8 @@ Noise: TypeAlias = tuple[int, ...]
 """One number a bin, in steps of the grid."""
 
 
-AnyGrid = TypeVar("AnyGrid", bound=Grid)
-
-
 @dataclass(frozen=True)
-class NoisyHistogram(Generic[AnyGrid]):
+class NoisyHistogram:
     """Shares of the bins, exact.
 
     Attributes:
@@ -215,7 +261,7 @@ class NoisyHistogram(Generic[AnyGrid]):
         weights: ñ_i ≥ 0, one a bin, in steps of the noise's grid.
     """
 
-    grid: AnyGrid
+    grid: Grid
     weights: tuple[int, ...]
 
     @property
@@ -240,14 +286,14 @@ class HistogramTraining:
         """One rounded Lap(2/α) a bin."""
         return tuple(rounded_laplace(2 / alpha, bits=bits) for _ in range(parameter.bins))
 
-    def fit(self, data: Any, parameter: AnyGrid, _alpha: Fraction, draw: Noise) -> NoisyHistogram[AnyGrid]:
+    def fit(self, data: Records, parameter: Grid, _alpha: Fraction, draw: Noise) -> NoisyHistogram:
         """ñ_i = max(0, n_i + noise_i)."""
         counts = parameter.counts(data).tolist()
         noisy = [(count << GRID_BITS) + noise for count, noise in zip(counts, draw, strict=True)]
         return NoisyHistogram(parameter, tuple(max(0, weight) for weight in noisy))
 
 
-def density_score(model: NoisyHistogram[AnyGrid], validation: Records) -> Fraction:
+def density_score(model: NoisyHistogram, validation: Records) -> Fraction:
     """q(f̂, V) = −∫ f̂² + (2/m) Σ_j f̂(z_j), with the bounds mapped to [0, 1] or its square; exact.
 
     Higher is better: up to a constant, minus the integrated square error. Requires: m ≥ 1 records; an empty place has

@@ -14,7 +14,7 @@ from dpmine.errors import BadData, BadParameter
 from dpmine.models.contribution import SharedBudget, require_any
 from dpmine.models.linear.losses import CappedLogisticLoss, Examples, HuberLoss, LogisticLoss
 from dpmine.models.linear.multinomial import ClassExamples, MultinomialLoss, basis
-from dpmine.models.linear.preprocessing import FeatureBounds, within
+from dpmine.models.linear.preprocessing import FeatureBounds, UnitBall, within
 from dpmine.models.linear.training import (
     AUTO,
     LinearSettings,
@@ -41,7 +41,6 @@ from dpmine.models.supervised import (
     checked_labels,
     checked_numbers,
     classes_note,
-    known_features,
 )
 from dpmine.models.validation.terms import CandidateSearch, require_replace_one
 from dpmine.parameters import Number, positive, probability, truth
@@ -50,12 +49,13 @@ from dpmine.privacy import Neighbors
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from sklearn.utils import Tags
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding
-    from dpmine.models.entries import Floats
+    from dpmine.models.entries import Entries, Floats, Labels
     from dpmine.models.linear.losses import Loss
+    from dpmine.models.model_file import Document
     from dpmine.zcdp import RenyiBounds
 
 _LOGISTIC_LOSSES = (AUTO, CappedLogisticLoss.name, LogisticLoss.name)
@@ -70,7 +70,7 @@ _FORMAT = ModelFormat(
 
 
 @dataclass(eq=False, repr=False)
-class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
+class _PrivateLinearClassifier(SavedEstimator, LinearClassifier[LinearSettings]):
     """What both classifiers share; see them for parameters and attributes."""
 
     lambdas: Number | Iterable[Number] = AUTO
@@ -83,9 +83,9 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
     selection_share: Number = 0.1
     mechanism: str = "max_of_exponentials"
     _: KW_ONLY
-    classes: Sequence[Any] | None = None
+    classes: Sequence[object] | None = None
     neighbors: str = Neighbors.REPLACE_ONE.value
-    feature_bounds: Sequence[Any] | None = None
+    feature_bounds: Sequence[object] | None = None
     noise: str = AUTO
     class_weight: Mapping[Any, Number] | None = None
 
@@ -96,7 +96,6 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         """Of the classes that are named, two where none are."""
 
     def _settings(self, rows: int = 1, features: Sequence[str] | None = None) -> LinearSettings:
-        super()._settings(rows, features)
         shared = SharedBudget(positive("epsilon", self.epsilon), probability("delta", self.delta), rows)
         loss = self._loss()
         require_replace_one(self.neighbors)
@@ -106,9 +105,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         intercept = truth("fit_intercept", self.fit_intercept)
         settings = LinearSettings(
             lambdas=lambdas,
-            norm_bound=float(positive("norm_bound", self.norm_bound)),
-            bounds=None if self.feature_bounds is None else FeatureBounds.of(self.feature_bounds),
-            intercept=intercept,
+            ball=UnitBall.of(self.norm_bound, intercept=intercept, feature_bounds=self.feature_bounds),
             loss=loss,
             kind=perturbation_of(self.method),
             noise=noise_named(self.noise),
@@ -122,7 +119,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
             settings = self._within(settings, self._renyi)
         settings.search.chooser()
         if features is not None:
-            settings.ball(len(features))
+            settings.ball.for_columns(len(features))
         return settings
 
     def prefers(self, bounds: RenyiBounds, features: Sequence[str] | None = None) -> bool:
@@ -137,9 +134,9 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
     def _require_rows(self, settings: LinearSettings, rows: int, features: Sequence[str]) -> None:  # noqa: ARG002 - known
         settings.require_rows(rows)
 
-    def _learn(self, X: Any, y: Any, settings: LinearSettings, bounding: Bounding, *, bits: BitSource) -> None:
+    def _learn(self, X: Entries, y: Entries, settings: LinearSettings, bounding: Bounding, *, bits: BitSource) -> None:
         features = checked_numbers(self, X, reset=True)
-        ball = settings.ball(features.shape[1])
+        ball = settings.ball.for_columns(features.shape[1])
         fitted = settings.train(self._examples(features, y, settings, bounding, bits=bits), bits=bits)
         split = [ball.split(weights) for weights in _of_classes(fitted.weights, self.classes_)]
         self.feature_bounds_: FeatureBounds | None = ball.bounds
@@ -149,16 +146,16 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         self.lambda_ = float(fitted.parameter)
         self.loss_: str = settings.loss.name
         directions = np.ones(1) if len(self.classes_) == 2 else np.linalg.norm(basis(len(self.classes_)), axis=1)
-        self.factors_ = np.outer(directions, ball.split(np.ones(features.shape[1] + settings.intercept))[0])
+        self.factors_ = np.outer(directions, ball.split(np.ones(features.shape[1] + ball.intercept))[0])
         self.spread_ = fitted.spread
         notes = [] if settings.class_weights is None else ["the weights of the classes are public"]
         self.guarantee_ = fitted.guarantee.noting(ball.note, classes_note(self.classes), *notes)
 
     def _examples(
-        self, features: Floats, y: Any, settings: LinearSettings, bounding: Bounding, *, bits: BitSource
+        self, features: Floats, y: Entries, settings: LinearSettings, bounding: Bounding, *, bits: BitSource
     ) -> Examples:
         """The rows that units keep, inside the unit ball, with their classes; sets `classes_`."""
-        ball = settings.ball(features.shape[1])
+        ball = settings.ball.for_columns(features.shape[1])
         if self.classes is not None and settings.loss.columns > 1:
             self.classes_, codes = checked_codes(self, y, len(features), self.classes)
             places = require_any(bounding.places(len(features), bits=bits))
@@ -198,10 +195,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
     def _inside(self, features: Floats) -> Floats:
         return within(features, self.feature_bounds_, self.norm_bound_)
 
-    def _features_of(self, X: Any) -> list[str] | None:
-        return known_features(X)
-
-    def _entries(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, object]:
         two = len(self.coef_) == 1
         entries = {
             "classes": require_classes(self.classes_.tolist(), several=True),
@@ -216,7 +210,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         return {**entries, **fitted_entries(self)}
 
     @classmethod
-    def _attributes(cls, document: dict[str, Any]) -> dict[str, Any]:
+    def _attributes(cls, document: Document) -> dict[str, object]:
         classes = read_classes(document["classes"], several=cls._several)
         coefficients, intercepts = _weights_of(document, len(classes))
         columns = coefficients.shape[1]
@@ -234,7 +228,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         }
 
 
-def _of_classes(weights: Floats, classes: NDArray[Any]) -> Floats:
+def _of_classes(weights: Floats, classes: Labels) -> Floats:
     """What was trained, a row for each decision: one for two classes, (K, d) for K."""
     count = len(classes)
     return weights.reshape(1, -1) if count == 2 else basis(count) @ weights.reshape(-1, count - 1).T
@@ -247,7 +241,7 @@ def _loss(name: object) -> str:
     return str(name)
 
 
-def _weights_of(document: dict[str, Any], classes: int) -> tuple[Floats, Floats]:
+def _weights_of(document: Document, classes: int) -> tuple[Floats, Floats]:
     """Coefficients and intercepts of a document."""
     if classes == 2:
         return finite_row(document["coef"]).reshape(1, -1), np.array([finite(document["intercept"])])
@@ -258,7 +252,7 @@ def _weights_of(document: dict[str, Any], classes: int) -> tuple[Floats, Floats]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
+class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier[LinearSettings]):
     """Logistic regression, private for every row under replace_one; λ is chosen privately where several are given.
 
     More than two classes are learnt together by softmax regression, in one budget, where `classes` names them.
@@ -353,8 +347,8 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
             raise BadParameter("loss='capped' is for two classes: leave it out, or give loss='logistic'.")
         return MultinomialLoss(classes)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = isinstance(self.classes, Sized) and len(self.classes) > 2
         return tags
 

@@ -20,7 +20,7 @@ import numpy as np
 from dpmine.gaussian import profile, ratio_at
 from dpmine.models.linear.losses import THINNING, Examples, Loss, in_blocks
 from dpmine.models.linear.noise import GaussianNoise, Tilt
-from dpmine.models.linear.solver import Problem, inverted
+from dpmine.models.linear.solver import Problem, inverted, turning_point
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,6 @@ _SCALE = (1.0 - 2.0**-30) * 0.5**0.5
 _ROUNDOFF = 2.0**-53
 _NEWTON_STEPS, _CONJUGATE_STEPS = 200, 250
 _CLOSER = 0.9  # a step that leaves more of the gradient than this is searched along
-_LONGEST, _HALVINGS = 2.0**20, 50
 _SHARES = 32  # trials of the share of δ that belongs to the farthest corners
 _NEAR = Fraction(867, 1000)
 """Above √3/2: how far all but K − 1 corners are at most, as a share of A."""
@@ -238,13 +237,7 @@ class MultinomialProblem(Problem):
         def falls(t: float) -> bool:
             return float(self.gradient(weights - t * step) @ step) > 0.0
 
-        low, high = 0.0, 1.0
-        while falls(high) and high < _LONGEST:
-            low, high = high, 2.0 * high
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if falls(middle) else (low, middle)
-        return low
+        return turning_point(falls)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial, reduce
-from math import exp, lgamma, sqrt
+from math import exp, inf, lgamma, sqrt
 from operator import add, mul
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -356,13 +356,7 @@ def _norm_quantile(shape: Fraction, failure: Fraction, scaled: Callable[[float],
         def suffices(radius: float) -> bool:
             return bool(scaled(radius).gamma_upper(order, regularized=True) < target)
 
-        low, high = 0.0, 1.0
-        while not suffices(high):
-            high *= 2.0
-        while high - low > high * 2.0**-20:
-            middle = (low + high) / 2.0
-            low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
+        return _least(suffices)
 
 
 @lru_cache(maxsize=64)
@@ -377,14 +371,19 @@ def _gamma_coordinate(dimension: int, failure: float) -> float:
 
     ends = np.sqrt(4.0 * gammaincinv((dimension + 1) / 2.0, np.arange(1, _CELLS + 1) / _CELLS))  # √(2V), the last is ∞
 
-    def tail(radius: float) -> float:
-        return float(erfc(radius / ends).mean())
+    def suffices(radius: float) -> bool:
+        return float(erfc(radius / ends).mean()) <= failure
 
-    low, high = 0.0, 1.0
     farthest = GammaNoise().quantile(dimension, RADIUS_FAILURE)  # far beyond what the cells can distinguish
-    while tail(high) > failure and high < farthest:
+    return _least(suffices, farthest)
+
+
+def _least(suffices: Callable[[float], bool], farthest: float = inf) -> float:
+    """About the least radius that suffices, rounded up; nothing is asked of those beyond the `farthest`."""
+    low, high = 0.0, 1.0
+    while not suffices(high) and high < farthest:
         high *= 2.0
     while high - low > high * _NARROW_RADIUS:
         middle = (low + high) / 2.0
-        low, high = (middle, high) if tail(middle) > failure else (low, middle)
+        low, high = (low, middle) if suffices(middle) else (middle, high)
     return high

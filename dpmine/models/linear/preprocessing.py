@@ -6,7 +6,7 @@ All of it is public and looks at one row at a time, so a neighbouring data set s
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +14,14 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.models.model_file import finite_row
 from dpmine.models.supervised import MISSING_NOTE, finite
-from dpmine.parameters import exact_number
+from dpmine.parameters import exact_number, positive
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dpmine.models.entries import Floats
+    from dpmine.models.model_file import Document
+    from dpmine.parameters import Number
 
 _INSIDE = 1.0 - 2.0**-30
 """Keeps the exact norm of every computed row at most 1: rounding is far smaller, for up to millions of columns."""
@@ -60,7 +64,7 @@ class FeatureBounds:
         return cls(lower, upper)
 
     @classmethod
-    def read(cls, entry: dict[str, Any], columns: int) -> FeatureBounds:
+    def read(cls, entry: Document, columns: int) -> FeatureBounds:
         """Those of a model file, one pair a feature; an error, see `model_file.reading`, for other entries."""
         lower, upper = (finite_row(entry[name]) for name in ("lower", "upper"))
         if not len(lower) == len(upper) == columns:
@@ -87,8 +91,8 @@ class FeatureBounds:
 
     def rows(self, features: Floats) -> Floats:
         """In [−1, 1]: every value moved to the nearest bound, a missing one at 0."""
-        known = np.where(np.isnan(features), self._middle, features)
-        return (np.clip(known, self.lower, self.upper) - self._middle) / self._half
+        filled = np.where(np.isnan(features), self._middle, features)
+        return (np.clip(filled, self.lower, self.upper) - self._middle) / self._half
 
     def back(self, rows: Floats) -> Floats:
         """Rows in [−1, 1] in the units of the features."""
@@ -157,12 +161,22 @@ class UnitBall:
     Attributes:
         norm_bound: r > 0, public.
         intercept: whether a constant column comes last.
-        bounds: of the features, one pair for each; None: x is taken as it is.
+        bounds: of the features, one pair for each, or before their number is known one for all; None: x as it is.
     """
 
     norm_bound: float
     intercept: bool
     bounds: FeatureBounds | None = None
+
+    @classmethod
+    def of(cls, norm_bound: Number, *, intercept: bool, feature_bounds: Sequence[object] | None) -> UnitBall:
+        """Of the parameters of an estimator. Raises BadParameter."""
+        bounds = None if feature_bounds is None else FeatureBounds.of(feature_bounds)
+        return cls(float(positive("norm_bound", norm_bound)), intercept, bounds)
+
+    def for_columns(self, columns: int) -> UnitBall:
+        """That of rows of so many features. Raises BadParameter where there are bounds of another number of them."""
+        return self if self.bounds is None else replace(self, bounds=self.bounds.for_columns(columns))
 
     @property
     def note(self) -> str:

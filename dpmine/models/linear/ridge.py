@@ -36,7 +36,6 @@ from dpmine.models.supervised import (
     PrivateRegressor,
     checked_numbers,
     checked_targets,
-    known_features,
     linear_values,
 )
 from dpmine.models.validation.terms import require_replace_one
@@ -50,8 +49,9 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding
-    from dpmine.models.entries import Floats
+    from dpmine.models.entries import Entries, Floats
     from dpmine.models.linear.noise import VectorNoise
+    from dpmine.models.model_file import Document
 
 _FORMAT = ModelFormat(
     name="dpmine ridge regression",
@@ -169,38 +169,29 @@ class RidgeSettings:
 
     Attributes:
         regularization: λ; None for "auto".
-        norm_bound: r.
-        bounds: of the features; None: they are taken as they are.
+        ball: how rows are scaled, of whatever number of features.
         targets: the public bounds of y.
-        intercept: whether there is one.
         epsilon: ε of a unit.
         noise: the distribution of the noise.
         rows: M, the rows of a unit.
     """
 
     regularization: Fraction | None
-    norm_bound: float
-    bounds: FeatureBounds | None
+    ball: UnitBall
     targets: FeatureBounds
-    intercept: bool
     epsilon: Fraction
     noise: VectorNoise
     rows: int
 
-    def promise(self) -> Guarantee:
+    def guarantee(self) -> Guarantee:
         """(ε, δ) for all rows of a unit together, and the ρ of Gaussian noise; before its notes."""
         rho = self.noise.rho(self.epsilon)
         concentrated = None if rho is None else Zcdp(rho)
         return Guarantee(self.epsilon, self.noise.delta, Neighbors.REPLACE_ONE, ROW, concentrated=concentrated)
 
-    def ball(self, columns: int) -> UnitBall:
-        """How rows of that many features are scaled. Raises BadParameter where there are bounds of another number."""
-        bounds = None if self.bounds is None else self.bounds.for_columns(columns)
-        return UnitBall(self.norm_bound, self.intercept, bounds)
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PrivateRidge(SavedEstimator, PrivateRegressor):
+class PrivateRidge(SavedEstimator, PrivateRegressor[RidgeSettings]):
     """Ridge regression for a fixed budget, private for every row under replace_one.
 
     Noise is added to XᵀX and Xᵀy of clipped rows and targets, once and jointly; the ridge regression of these is then
@@ -261,7 +252,7 @@ class PrivateRidge(SavedEstimator, PrivateRegressor):
     epsilon: Number = 1
     delta: Number = 1e-6
     fit_intercept: bool = True
-    feature_bounds: Sequence[Any] | None = None
+    feature_bounds: Sequence[object] | None = None
     noise: str = AUTO
     neighbors: str = Neighbors.REPLACE_ONE.value
 
@@ -269,28 +260,25 @@ class PrivateRidge(SavedEstimator, PrivateRegressor):
     kind = "ridge"
 
     def _settings(self, rows: int = 1, features: Sequence[str] | None = None) -> RidgeSettings:
-        super()._settings(rows, features)
         require_replace_one(self.neighbors, _PUBLIC_ROWS)
         epsilon, intercept = positive("epsilon", self.epsilon), truth("fit_intercept", self.fit_intercept)
         columns = None if features is None else len(features) + intercept
         automatic = isinstance(self.regularization, str) and self.regularization == AUTO
         settings = RidgeSettings(
             regularization=None if automatic else regulariser("regularization", self.regularization),
-            norm_bound=float(positive("norm_bound", self.norm_bound)),
-            bounds=None if self.feature_bounds is None else FeatureBounds.of(self.feature_bounds),
+            ball=UnitBall.of(self.norm_bound, intercept=intercept, feature_bounds=self.feature_bounds),
             targets=_target_bounds(self.target_bounds),
-            intercept=intercept,
             epsilon=epsilon,
             noise=_noise_of(noise_named(self.noise), epsilon, probability("delta", self.delta), columns),
             rows=rows,
         )
         if features is not None:
-            settings.ball(len(features))
+            settings.ball.for_columns(len(features))
         return settings
 
-    def _learn(self, X: Any, y: Any, settings: RidgeSettings, bounding: Bounding, *, bits: BitSource) -> None:
+    def _learn(self, X: Entries, y: Entries, settings: RidgeSettings, bounding: Bounding, *, bits: BitSource) -> None:
         features = checked_numbers(self, X, reset=True)
-        ball, bounds = settings.ball(features.shape[1]), settings.targets
+        ball, bounds = settings.ball.for_columns(features.shape[1]), settings.targets
         middle, half = bounds.back(np.array([0.0]))[0], (bounds.back(np.array([1.0])) - bounds.back(np.array([0.0])))[0]
         targets = checked_targets(self, y, len(features), missing=middle)
         places = require_any(bounding.places(len(features), bits=bits))
@@ -299,14 +287,14 @@ class PrivateRidge(SavedEstimator, PrivateRegressor):
         moments = mechanism.release(rows, places.of(np.clip(bounds.rows(targets), -1.0, 1.0)), bits=bits)
         given = settings.regularization
         self.regularization_ = mechanism.level if given is None else float(given)
-        weights = moments.ridge(self.regularization_, relieved=settings.intercept)
+        weights = moments.ridge(self.regularization_, relieved=ball.intercept)
         coefficients, intercept = ball.split(weights)
         self.coef_: Floats = coefficients * half
         self.intercept_ = float(intercept * half + middle)
         self.feature_bounds_: FeatureBounds | None = ball.bounds
         self.norm_bound_ = ball.norm_bound
         note = "targets are clipped to their public bounds, and a missing one counts as the middle"
-        self.guarantee_ = settings.promise().noting(*settings.noise.notes, ball.note, note)
+        self.guarantee_ = settings.guarantee().noting(*settings.noise.notes, ball.note, note)
 
     def predict(self, X: ArrayLike) -> Floats:
         """The line wᵀx + b for every row, shape (n,), in the units of y, rows clipped as in training.
@@ -316,7 +304,7 @@ class PrivateRidge(SavedEstimator, PrivateRegressor):
         check_is_fitted(self)
         return linear_values(self, X, self._inside)
 
-    def _entries(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, object]:
         entries = {
             "coef": self.coef_.tolist(),
             "intercept": self.intercept_,
@@ -327,7 +315,7 @@ class PrivateRidge(SavedEstimator, PrivateRegressor):
         return {**entries, **fitted_entries(self)}
 
     @classmethod
-    def _attributes(cls, document: dict[str, Any]) -> dict[str, Any]:
+    def _attributes(cls, document: Document) -> dict[str, object]:
         coefficients, bounds = finite_row(document["coef"]), document["feature_bounds"]
         columns = len(coefficients)
         return {
@@ -342,19 +330,16 @@ class PrivateRidge(SavedEstimator, PrivateRegressor):
     def _inside(self, features: Floats) -> Floats:
         return within(features, self.feature_bounds_, self.norm_bound_)
 
-    def _features_of(self, X: Any) -> list[str] | None:
-        return known_features(X)
-
 
 def _target_bounds(bounds: Any) -> FeatureBounds:
     """One pair. Raises BadParameter for anything else."""
     try:
-        found = FeatureBounds.of(bounds)
+        pair = FeatureBounds.of(bounds)
     except BadParameter:
         raise BadParameter(_TARGETS) from None
-    if len(found.lower) != 1:
+    if len(pair.lower) != 1:
         raise BadParameter(_TARGETS)
-    return found
+    return pair
 
 
 def _noise_of(name: str, epsilon: Fraction, delta: Fraction, columns: int | None) -> VectorNoise:

@@ -20,6 +20,7 @@ from dpmine.models.linear.losses import THINNING as _THINNING
 from dpmine.models.linear.sensitivities import RELATIVE_ERROR, ROUNDOFF, accumulated, norm_above, up
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from fractions import Fraction
 
     from dpmine.models.entries import Floats
@@ -116,22 +117,22 @@ class Problem:
         return self.examples.weighted_mean(slopes) + self.ridges * weights + self.tilt
 
     def approached(self, target: float) -> Floats:
-        """Where Newton's method ends: a gradient at most `target` long, or no step that helps."""
-        return newton(self, target)
+        """Where Newton's method ends: a gradient at most `target` long, or no step that helps.
+
+        It starts where the same method ends on a thin sample of the rows, taken again and again down to a small one.
+        """
+        return _newton(self, target)[0]
 
     def inverse_hessian(self, weights: Floats) -> Floats:
         """The inverse of ∇²J(w); for directions only, so its rounding is of no concern."""
         signed = self.examples.signed
         bends = self.examples.weighed(self.loss.curvature(signed @ weights))
         scaled = signed * np.sqrt(bends)[:, np.newaxis]
-        return self._inverse(scaled.T @ scaled / self.examples.size)
+        return inverted(scaled.T @ scaled / self.examples.size, self.ridges)
 
     def inverse_bound(self) -> Floats:
         """The inverse of the bound c·Gram + ΛI of all Hessians, whose Gram matrix candidates share."""
-        return self._inverse(float(self.loss.smoothness) * self.examples.gram)
-
-    def _inverse(self, curvature: Floats) -> Floats:
-        return inverted(curvature, self.ridges)
+        return inverted(float(self.loss.smoothness) * self.examples.gram, self.ridges)
 
 
 def inverted(curvature: Floats, ridges: Floats) -> Floats:
@@ -151,9 +152,9 @@ def minimise(problem: Problem, accuracy: Accuracy) -> Floats:
     Which method found it depends on the data, so it is not disclosed: the guarantee covers both.
     """
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # a warning would depend on the data
-        found = problem.approached(accuracy.tolerance / 16.0)
-        if certified(problem, found, accuracy):
-            return found
+        weights = problem.approached(accuracy.tolerance / 16.0)
+        if certified(problem, weights, accuracy):
+            return weights
         return descend(problem, accuracy, steps=descent_steps(problem.loss, accuracy))
 
 
@@ -178,14 +179,6 @@ def gradient_bound(problem: Problem, weights: Floats, accuracy: Accuracy) -> flo
     excess = max(0.0, excess - accuracy.stiffness * float(np.linalg.norm(weights)))
     rounding = accuracy.rounding(norm_above(weights)) + (RELATIVE_ERROR + 16.0 * ROUNDOFF) * up(excess)
     return up(norm_above(problem.gradient(weights)) + rounding)
-
-
-def newton(problem: Problem, target: float) -> Floats:
-    """Newton's method until the gradient is at most `target` long, or no step helps.
-
-    It starts where the same method ends on a thin sample of the rows, taken again and again down to a small one.
-    """
-    return _newton(problem, target)[0]
 
 
 def _newton(problem: Problem, target: float) -> tuple[Floats, Floats]:
@@ -255,6 +248,11 @@ def _lowest(problem: Problem, weights: Floats, step: Floats) -> float:
     def falls(t: float) -> bool:
         return float(np.mean(problem.loss.derivative(margins - t * change) * pulled)) + level - t * bend > 0.0
 
+    return turning_point(falls)
+
+
+def turning_point(falls: Callable[[float], bool]) -> float:
+    """The t ≥ 0 up to which a convex function of t falls, by bisection on whether it does at t."""
     low, high = 0.0, 1.0
     while falls(high) and high < _LONGEST:
         low, high = high, 2.0 * high

@@ -16,7 +16,6 @@ from dpmine.models.linear.losses import ramp
 from dpmine.models.linear.multinomial import noise_for
 from dpmine.models.linear.noise import GammaNoise, GaussianNoise, RenyiNoise
 from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
-from dpmine.models.linear.preprocessing import UnitBall
 from dpmine.models.linear.solver import require_short, solver_note
 from dpmine.models.validation.procedure import (
     random_split,
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from dpmine.models.linear.losses import Examples, Loss
     from dpmine.models.linear.noise import VectorNoise
     from dpmine.models.linear.perturbations import Perturbation, Spread
-    from dpmine.models.linear.preprocessing import FeatureBounds
+    from dpmine.models.linear.preprocessing import UnitBall
     from dpmine.models.validation.terms import CandidateSearch
     from dpmine.zcdp import RenyiBounds
 
@@ -69,9 +68,8 @@ class LinearSettings:
 
     lambdas: tuple[Fraction, ...] | None
     """None: the one that `likely_regulariser` has for n, d and ε."""
-    norm_bound: float
-    bounds: FeatureBounds | None
-    intercept: bool
+    ball: UnitBall
+    """How rows are scaled, of whatever number of features."""
     loss: Loss
     kind: type[Perturbation]
     noise: str
@@ -87,9 +85,9 @@ class LinearSettings:
     renyi: RenyiBounds | None = None
     """What a training with one λ keeps to, as a run of a search; None: (ε, δ)."""
 
-    def promise(self) -> Guarantee:
+    def guarantee(self) -> Guarantee:
         """What training will guarantee, before its notes; at most, where the number of weights is not known yet."""
-        return self._promised(self._last(self.weights or 1))
+        return self._guaranteed(self._last(self.weights or 1))
 
     @cached_property
     def vector_noise(self) -> VectorNoise:
@@ -144,7 +142,7 @@ class LinearSettings:
             return self.search
         return replace(self.search, mechanism=self.search.chooser().name, delta=self.search.delta - noise.delta)
 
-    def _promised(self, last: Perturbation) -> Guarantee:
+    def _guaranteed(self, last: Perturbation) -> Guarantee:
         """For a unit: a choice, where there is one, and a training."""
         if self.renyi is not None:
             delta = self.shared.row_delta
@@ -152,16 +150,11 @@ class LinearSettings:
         noise, several = last.noise, self.search.candidates > 1
         choice = self._search(noise).chooser().delta if several else Fraction(0)
         row = Guarantee(self.shared.row_epsilon, choice + noise.delta, Neighbors.REPLACE_ONE, "row")
-        promise, rho = self.shared.of_unit(row), last.rho(self._alpha)
+        guarantee, rho = self.shared.of_unit(row), last.rho(self._alpha)
         if rho is None or choice:
-            return promise
+            return guarantee
         rest = Zcdp.implied((self.shared.row_epsilon - self._alpha) * self.shared.rows, Fraction(0))
-        return replace(promise, concentrated=Zcdp(rho * self.shared.rows**2) + rest)
-
-    def ball(self, columns: int) -> UnitBall:
-        """How rows of that many features are scaled. Raises BadParameter where there are bounds of another number."""
-        bounds = None if self.bounds is None else self.bounds.for_columns(columns)
-        return UnitBall(self.norm_bound, self.intercept, bounds)
+        return replace(guarantee, concentrated=Zcdp(rho * self.shared.rows**2) + rest)
 
     def train(self, examples: Examples, *, bits: BitSource) -> Fitted:
         """Trained with the one λ there is, or with one chosen privately; the guarantee notes what it rests on.
@@ -176,8 +169,8 @@ class LinearSettings:
             parameter, weights = self._searched(last, examples, lambdas, alpha, bits=bits)
         # the same whatever the data hold, given n and λ: which of the two methods ran would disclose something
         release = last.release(size, parameter, alpha)
-        promise = self._promised(last).noting(solver_note(self.loss, release.accuracy), *last.noise.notes)
-        return Fitted(parameter, weights, promise, last.spread(release))
+        guarantee = self._guaranteed(last).noting(solver_note(self.loss, release.accuracy), *last.noise.notes)
+        return Fitted(parameter, weights, guarantee, last.spread(release))
 
     def _searched(
         self,
@@ -199,7 +192,7 @@ class LinearSettings:
         train_units = train_size_of(examples.units, 1 - self.validation_share)
         parts = random_split(examples.units, train_units, bits=bits)
         train, held = (examples.take(rows_of_units(units, examples.each)) for units in parts)
-        found = train_validated(
+        trained = train_validated(
             candidates,
             lambdas,
             train,
@@ -211,9 +204,9 @@ class LinearSettings:
             last=last,
             bits=bits,
         )
-        if found.parameter is None or found.model is None:  # cannot be: the terms name a fallback
+        if trained.parameter is None or trained.model is None:  # cannot be: the terms name a fallback
             raise BadParameter("The chooser named no candidate: take max_of_exponentials, which always names one.")
-        return found.parameter, found.model
+        return trained.parameter, trained.model
 
     def require_rows(self, rows: int) -> None:
         """`train`'s errors of public numbers, for that many rows of the features that were named."""
@@ -237,7 +230,7 @@ class LinearSettings:
     def _last(self, dimension: int) -> Perturbation:
         """The training whose weights are released."""
         if self.kind is ObjectivePerturbation:
-            return ObjectivePerturbation(self.loss, dimension, self.vector_noise, relieved=self.intercept)
+            return ObjectivePerturbation(self.loss, dimension, self.vector_noise, relieved=self.ball.intercept)
         return self.kind(self.loss, dimension, self.vector_noise)
 
 
@@ -303,7 +296,7 @@ def ramp_score(weights: Floats, examples: Examples) -> Fraction:
     return -fixed_point_mean(ramp(examples.margins(weights)), least=0, most=1)
 
 
-def class_weights(given: Any, classes: Sequence[Any] | None, candidates: int) -> Floats | None:
+def class_weights(given: Any, classes: Sequence[object] | None, candidates: int) -> Floats | None:
     """ω of each class, shape (K,): its weight over the largest one; None where none are given.
 
     Requires: `classes`, where given, are usable. Raises BadParameter for weights that are no public ones of these
@@ -332,5 +325,5 @@ def class_weights(given: Any, classes: Sequence[Any] | None, candidates: int) ->
 
 
 def _weight_of(label: Any, given: Mapping[Any, Any]) -> Fraction:
-    found = [weight for named, weight in given.items() if is_same(named, label)]
-    return positive("class_weight", found[0] if found else 1)
+    weights = [weight for named, weight in given.items() if is_same(named, label)]
+    return positive("class_weight", weights[0] if weights else 1)

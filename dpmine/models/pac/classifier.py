@@ -9,32 +9,32 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData, BadParameter
+from dpmine.models.entries import unnamed_features
 from dpmine.models.pac.conjunctions import Conjunctions
 from dpmine.models.pac.hypothesis import Records
 from dpmine.models.pac.intervals import Intervals
 from dpmine.models.pac.separators import MOST_DIMENSIONS, Separators, finest_resolution
 from dpmine.models.pac.thresholds import PublicGrid, Stumps, Thresholds
-from dpmine.models.private_estimator import forget_fit
+from dpmine.models.private_estimator import Settings, forget_fit
 from dpmine.models.supervised import (
     MISSING_NOTE,
     PrivateClassifier,
     checked_features,
     checked_labels,
     classes_note,
-    known_features,
-    unnamed_features,
 )
 from dpmine.parameters import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from fractions import Fraction
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding
-    from dpmine.models.pac.hypothesis import Hypothesis, HypothesisClass
+    from dpmine.models.entries import Entries, Labels
+    from dpmine.models.pac.hypothesis import AnyClass, Hypothesis
 
 
 DEFAULT_GRID = 1001
@@ -113,7 +113,7 @@ class PublicFeatures:
         return values
 
 
-def class_of(name: str, public: PublicFeatures) -> HypothesisClass[Any]:
+def class_of(name: str, public: PublicFeatures) -> AnyClass:
     """The class of that name. Raises BadParameter for unusable parameters, or ones that the class has no use for."""
     made = _CLASSES.get(str(name))
     if made is None:
@@ -130,11 +130,11 @@ def presumed_features(hypotheses: object, *bounds: Any, width: Any = None) -> tu
 
     `bounds` are lower, upper and grid, as far as the class has them.
     """
-    least = {"separators": 2}.get(str(hypotheses), 1)
+    fewest = {"separators": 2}.get(str(hypotheses), 1)
     if type(width) is int:
-        least = max(least, min(width, _MOST_PRESUMED))
+        fewest = max(fewest, min(width, _MOST_PRESUMED))
     several = (len(value) for value in bounds if isinstance(value, list | tuple | np.ndarray))
-    return tuple(unnamed_features(max(least, *several, 0)))
+    return tuple(unnamed_features(max(fewest, *several, 0)))
 
 
 def _conjunctions(public: PublicFeatures) -> Conjunctions:
@@ -144,7 +144,7 @@ def _conjunctions(public: PublicFeatures) -> Conjunctions:
 
 _OPTIONS = ("lower", "upper", "grid", "width", "resolution")
 _GRID = ("lower", "upper", "grid")
-_CLASSES: dict[str, tuple[Callable[[PublicFeatures], HypothesisClass[Any]], tuple[str, ...]]] = {
+_CLASSES: dict[str, tuple[Callable[[PublicFeatures], AnyClass], tuple[str, ...]]] = {
     "thresholds": (lambda public: Thresholds(*public.grid_of_one("thresholds")), _GRID),
     "intervals": (lambda public: Intervals(*public.grid_of_one("intervals")), _GRID),
     "stumps": (lambda public: Stumps(public.grids(), public.features), _GRID),
@@ -155,7 +155,7 @@ NAMES = tuple(_CLASSES)
 GRIDDED = tuple(name for name, (_, used) in _CLASSES.items() if "grid" in used)
 
 
-class HypothesisClassifier(PrivateClassifier):
+class HypothesisClassifier(PrivateClassifier[Settings]):
     """Predicts by one hypothesis, which describes the second of the two classes.
 
     Attributes:
@@ -164,16 +164,16 @@ class HypothesisClassifier(PrivateClassifier):
         names_: names of the features: of the columns, or x0, x1, …
     """
 
-    classes: Any
+    classes: Sequence[object] | None
     hypothesis_: Hypothesis | None
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Labels:
         """The class of every row. Raises BadData as `fit`, and where the mechanism returned no hypothesis."""
         check_is_fitted(self)
         features = checked_features(self, X, reset=False)
         if self.hypothesis_ is None:
             raise BadData("Nothing stood out when this was fitted, so there is no hypothesis to predict with.")
-        predictions: NDArray[Any] = self.classes_[self.hypothesis_.predict(features).astype(np.intp)]
+        predictions: Labels = self.classes_[self.hypothesis_.predict(features).astype(np.intp)]
         return predictions
 
     @property
@@ -181,14 +181,11 @@ class HypothesisClassifier(PrivateClassifier):
         """See `PrivateEstimator.has_result`."""
         return self.hypothesis_ is not None
 
-    def _features_of(self, X: Any) -> list[str] | None:
-        return known_features(X)
-
     def _data_notes(self) -> tuple[str, str]:
         """The guarantee's notes on labels and missing values."""
         return classes_note(self.classes), MISSING_NOTE
 
-    def _records(self, X: Any, y: Any, bounding: Bounding, *, bits: BitSource) -> Records:
+    def _records(self, X: Entries, y: Entries, bounding: Bounding, *, bits: BitSource) -> Records:
         """The checked and bounded data; also learns the classes and the features' names. Forgets any earlier fit."""
         forget_fit(self)
         features = checked_features(self, X, reset=True, least=self.least_rows)

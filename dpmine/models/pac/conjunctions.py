@@ -117,8 +117,8 @@ class Conjunctions:
         for positive, weight in ((True, 1), (False, -1)):
             miner = Miner(_baskets(records.features[records.positive == positive] > 0))
             for size in range(1, self.width + 1):
-                found = miner.itemsets(size, 1, memory_limit=_memory_for_all(self.columns, size))
-                scores[self.numbers(found.items)] += weight * found.supports
+                itemsets = miner.itemsets(size, 1, memory_limit=_memory_for_all(self.columns, size))
+                scores[self.numbers(itemsets.items)] += weight * itemsets.supports
         return scores
 
     def numbers(self, subsets: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -139,11 +139,11 @@ class Conjunctions:
         firsts = list(self._firsts())
         size = bisect_right(firsts, number)
         left = number - firsts[size - 1]
-        found = []
+        positions = []
         for rank in range(size, 0, -1):
-            found.append(bisect_right(range(self.columns), left, key=lambda place: comb(place, rank)) - 1)
-            left -= comb(found[-1], rank)
-        return tuple(reversed(found))
+            positions.append(bisect_right(range(self.columns), left, key=lambda place: comb(place, rank)) - 1)
+            left -= comb(positions[-1], rank)
+        return tuple(reversed(positions))
 
     def hypothesis(self, candidate: Positions) -> Conjunction:
         """The conjunction of the features at these positions.

@@ -76,6 +76,9 @@ class HypothesisClass(Protocol[C]):
         """The hypothesis that a candidate of the universe stands for."""
 
 
+AnyClass: TypeAlias = "HypothesisClass[Any]"
+
+
 class Renamed(Generic[B, C]):
     """`universe` with the same levels, whose candidates are called what `name` calls them."""
 

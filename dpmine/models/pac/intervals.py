@@ -183,8 +183,8 @@ class IntervalUniverse:
             if product > self.size:
                 break
             residues = np.array([size % prime for size in sizes], np.uint64)
-            found = pairs_by_difference(gains, residues, least, most, prime).astype(object)
-            counts += product * ((found - counts) * pow(product, -1, prime) % prime)
+            residues_found = pairs_by_difference(gains, residues, least, most, prime).astype(object)
+            counts += product * ((residues_found - counts) * pow(product, -1, prime) % prime)
             product *= prime
         if least <= 0 <= most:
             counts[-least] += sum(size * (size - 1) // 2 for size in sizes)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -20,11 +20,11 @@ from dpmine.selection.universes.dense import Dense
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
-    from dpmine.models.entries import Floats
+    from dpmine.models.entries import Floats, Labels
     from dpmine.models.pac.hypothesis import Bools, Records
 
+Pair: TypeAlias = "tuple[object, object]"
+"""First and second class."""
 _PAIRS_OF_NUMBERS = ((0, 1), (-1, 1))
 """First and second class, where the classes are not given."""
 _FAILED = "failed: it must accept any rows with the features that the records have."
@@ -51,7 +51,7 @@ class ListedHypothesis:
     position: int
     name: str
     predictor: Any
-    pairs: tuple[tuple[Any, Any], ...]
+    pairs: tuple[Pair, ...]
 
     def predict(self, features: Floats) -> Bools:
         """Whether the predictor says second class for each row of `features`, shape (n, d).
@@ -61,30 +61,30 @@ class ListedHypothesis:
         """
         if len(features) == 0:  # many estimators reject an empty array
             return np.zeros(0, np.bool_)
-        read = self._asked(features)
-        if isinstance(read, str):
-            alone = (self._asked(features[row : row + 1]) for row in range(len(features)))
+        answers = self._answers_for(features)
+        if isinstance(answers, str):
+            alone = (self._answers_for(features[row : row + 1]) for row in range(len(features)))
             return np.array([not isinstance(one, str) and one[0] for one in alone])
-        return read
+        return answers
 
     def require_answer(self, columns: int) -> None:
         """Raises BadParameter where the predictor fails for a row of zeros, or does not answer with a class.
 
         The message names the position of the predictor and nothing else.
         """
-        read = self._asked(np.zeros((1, columns)))
-        if isinstance(read, str):
-            raise BadParameter(f"predictors[{self.position}] {read}")
+        answers = self._answers_for(np.zeros((1, columns)))
+        if isinstance(answers, str):
+            raise BadParameter(f"predictors[{self.position}] {answers}")
 
-    def _asked(self, features: Floats) -> Bools | str:
+    def _answers_for(self, features: Floats) -> Bools | str:
         """Which rows are of the second class, or what is wrong with the answers."""
         answers = _answers(self.predictor, features)
         return answers if isinstance(answers, str) else _read(answers, len(features), self.pairs)
 
     def parameters(self) -> dict[str, Any]:
         """Name and position, and the predictor's own parameters where it is a hypothesis."""
-        known = {"predictor": self.name, "position": self.position}
-        return {**known, **self.predictor.parameters()} if _is_hypothesis(self.predictor) else known
+        about = {"predictor": self.name, "position": self.position}
+        return {**about, **self.predictor.parameters()} if _is_hypothesis(self.predictor) else about
 
     def __str__(self) -> str:
         return self.name
@@ -108,7 +108,7 @@ class Listed:
 
     columns: int | None = None
 
-    def __init__(self, predictors: Iterable[Any], classes: tuple[Any, Any] | None = None) -> None:
+    def __init__(self, predictors: Iterable[object], classes: Pair | None = None) -> None:
         """`classes`: the two labels, second class last, for predictors that answer with them.
 
         Truth values are always understood; 0 and 1, and −1 and 1, are where no classes are given or the classes are
@@ -146,17 +146,17 @@ class Listed:
         return ListedHypothesis(position, name, predictor, self._pairs)
 
 
-def _require_predictors(predictors: Iterable[Any]) -> tuple[Any, ...]:
+def _require_predictors(predictors: Iterable[object]) -> tuple[object, ...]:
     try:
-        found = tuple(predictors)
+        listed = tuple(predictors)
     except TypeError:
         raise BadParameter("predictors must be a list of callables, fitted estimators or hypotheses.") from None
-    if not found:
+    if not listed:
         raise BadParameter("predictors must hold at least one predictor.")
-    for position, predictor in enumerate(found):
+    for position, predictor in enumerate(listed):
         if isinstance(predictor, type) or not (callable(predictor) or callable(getattr(predictor, "predict", None))):
             raise BadParameter(f"predictors[{position}] must be a callable, a fitted estimator or a hypothesis.")
-    return found
+    return listed
 
 
 def _description(predictor: Any) -> str:
@@ -170,7 +170,7 @@ def _is_hypothesis(predictor: Any) -> bool:
     return callable(getattr(predictor, "predict", None)) and callable(getattr(predictor, "parameters", None))
 
 
-def _pairs(classes: tuple[Any, Any] | None) -> tuple[tuple[Any, Any], ...]:
+def _pairs(classes: Pair | None) -> tuple[Pair, ...]:
     """How answers that are no truth values are read; no value is in two pairs as different classes.
 
     So a row's answer means the same whatever the answers for other rows are.
@@ -188,7 +188,7 @@ def _pairs(classes: tuple[Any, Any] | None) -> tuple[tuple[Any, Any], ...]:
     return ((first, second), *_PAIRS_OF_NUMBERS) if are_texts else ((first, second),)
 
 
-def _answers(predictor: Any, features: Floats) -> NDArray[Any] | str:
+def _answers(predictor: Any, features: Floats) -> Labels | str:
     """What the predictor says, on a copy that it may spoil; what is wrong with it, where it fails.
 
     Its errors and warnings may quote data, so nothing is kept of them, nor of their place among causes.
@@ -196,15 +196,15 @@ def _answers(predictor: Any, features: Floats) -> NDArray[Any] | str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = getattr(predictor, "predict", predictor)(features.copy())
-            return found if isinstance(found, np.ndarray) else entry_by_entry(found)
+            answers = getattr(predictor, "predict", predictor)(features.copy())
+            return answers if isinstance(answers, np.ndarray) else entry_by_entry(answers)
     except NotFittedError:
         return _UNFITTED
     except Exception:  # noqa: BLE001 - code of others may raise anything
         return _FAILED
 
 
-def _read(answers: NDArray[Any], rows: int, pairs: tuple[tuple[Any, Any], ...]) -> Bools | str:
+def _read(answers: Labels, rows: int, pairs: tuple[Pair, ...]) -> Bools | str:
     """Which answers mean the second class; what is wrong where they are not `rows` answers in one pair of classes."""
     if answers.shape != (rows,):
         return _NO_CLASSES
@@ -217,7 +217,7 @@ def _read(answers: NDArray[Any], rows: int, pairs: tuple[tuple[Any, Any], ...]) 
     return _NO_CLASSES
 
 
-def _equal(answers: NDArray[Any], label: Any) -> Bools:
+def _equal(answers: Labels, label: object) -> Bools:
     """Where the answers are this label; nowhere, if they cannot be compared."""
     nowhere = np.zeros(len(answers), np.bool_)
     try:

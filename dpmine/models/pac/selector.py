@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.ledger.charging import ROW
+from dpmine.models.entries import unnamed_features
 from dpmine.models.model_file import (
     are_classes,
     document_of,
@@ -36,7 +37,7 @@ from dpmine.models.pac.classifier import (
 )
 from dpmine.models.pac.listed import Listed
 from dpmine.models.pac.thresholds import CutSide
-from dpmine.models.supervised import known_classes, unnamed_features
+from dpmine.models.supervised import known_classes
 from dpmine.models.tables import whole_features
 from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import exact_number, positive, probability
@@ -51,7 +52,9 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding
-    from dpmine.models.pac.hypothesis import Hypothesis, HypothesisClass
+    from dpmine.models.entries import Entries
+    from dpmine.models.model_file import Document
+    from dpmine.models.pac.hypothesis import AnyClass, Hypothesis
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
     from dpmine.selection.mechanisms.base import Mechanism
@@ -77,13 +80,13 @@ class PrivateChoice:
 
     mechanism: Mechanism
 
-    def promise(self) -> Guarantee:
+    def guarantee(self) -> Guarantee:
         """What the choice will guarantee, before its notes."""
         return self.mechanism.guarantee().for_unit(ROW)
 
 
 @dataclass(eq=False, repr=False)
-class HypothesisSelector(HypothesisClassifier):
+class HypothesisSelector(HypothesisClassifier[PrivateChoice]):
     """The hypothesis of a class that classifies the most records correctly, chosen with differential privacy.
 
     The score is the number of records classified correctly. So the output distribution is exactly the published one,
@@ -139,7 +142,7 @@ class HypothesisSelector(HypothesisClassifier):
     Source: Chaudhuri, Hsu & Song 2014, section 4.2. Proof: docs/proofs/models/hypothesis_classes.md.
     """
 
-    hypotheses: str | HypothesisClass[Any] | Sequence[Any] = "stumps"
+    hypotheses: str | AnyClass | Sequence[object] = "stumps"
     epsilon: Number = 1
     delta: Number = 1e-6
     mechanism: str = AUTO
@@ -149,23 +152,22 @@ class HypothesisSelector(HypothesisClassifier):
     grid: int | Sequence[int] | None = None
     width: int | None = None
     resolution: int | None = None
-    classes: Sequence[Any] | None = None
+    classes: Sequence[object] | None = None
     not_private: bool = False
 
-    def _learn(self, X: Any, y: Any, settings: PrivateChoice, bounding: Bounding, *, bits: BitSource) -> None:
+    def _learn(self, X: Entries, y: Entries, settings: PrivateChoice, bounding: Bounding, *, bits: BitSource) -> None:
         records, mechanism = self._records(X, y, bounding, bits=bits), settings.mechanism
         self.whole_ = whole_features(X)
         hypotheses = self.class_for(self.names_)
         _require_columns(hypotheses, self.names_)
         step = Fraction(bounding.rows)
         self.candidate_ = choose(mechanism, hypotheses.universe(records), sensitivity=step, bits=bits)
-        self._settle(hypotheses)
+        self._set_hypothesis(hypotheses)
         self.mechanism_ = mechanism.name
         self.advice_ = advice(mechanism, hypotheses.size, step) if self.candidate_ is None else ""
-        self.guarantee_ = settings.promise().noting(_NOTE, *self._data_notes())
+        self.guarantee_ = settings.guarantee().noting(_NOTE, *self._data_notes())
 
-    def _settings(self, rows: int, features: Sequence[str] | None = None) -> PrivateChoice:
-        super()._settings(rows, features)
+    def _settings(self, rows: int, features: Sequence[str] | None = None) -> PrivateChoice:  # noqa: ARG002
         if features is None and isinstance(self.hypotheses, str):
             features = presumed_features(self.hypotheses, self.lower, self.upper, self.grid, width=self.width)
         names = features or ()
@@ -177,11 +179,11 @@ class HypothesisSelector(HypothesisClassifier):
                 hypotheses.require_answers(len(names))
         return settings
 
-    def class_for(self, names: Sequence[str]) -> HypothesisClass[Any]:
+    def class_for(self, names: Sequence[str]) -> AnyClass:
         """The class of hypotheses about features of those names. Raises BadParameter for unusable parameters."""
         wanted = self.hypotheses
-        known = tuple(getattr(self, "whole_", ()))
-        public = PublicFeatures(tuple(names), self.lower, self.upper, self.grid, self.width, self.resolution, known)
+        whole = tuple(getattr(self, "whole_", ()))
+        public = PublicFeatures(tuple(names), self.lower, self.upper, self.grid, self.width, self.resolution, whole)
         if isinstance(wanted, str):
             return class_of(wanted, public)
         public.require_unused("These hypotheses")
@@ -236,12 +238,12 @@ class HypothesisSelector(HypothesisClassifier):
             selector = cls(**_parameters(document))
             for name, value in _fitted(document).items():
                 setattr(selector, name, value)
-            selector._settle(selector.class_for(selector.names_))
+            selector._set_hypothesis(selector.class_for(selector.names_))
             if _described(selector.hypothesis_) != (document["hypothesis"], document["parameters"]):
                 raise ValueError
         return selector
 
-    def _settle(self, hypotheses: HypothesisClass[Any]) -> None:
+    def _set_hypothesis(self, hypotheses: AnyClass) -> None:
         """The hypothesis that the candidate stands for."""
         self.hypothesis_ = None if self.candidate_ is None else hypotheses.hypothesis(self.candidate_)
 
@@ -252,9 +254,9 @@ class HypothesisSelector(HypothesisClassifier):
 
     def _mechanism(self) -> Mechanism:
         wanted = plain_name(self.mechanism)
-        known = [AUTO, *(name for name, kind in MECHANISMS.items() if not kind.needs_bounded_units)]
-        if wanted not in known:
-            raise unknown(wanted, known)
+        usable = [AUTO, *(name for name, kind in MECHANISMS.items() if not kind.needs_bounded_units)]
+        if wanted not in usable:
+            raise unknown(wanted, usable)
         return build_mechanism(
             DEFAULT_MECHANISM if wanted == AUTO else wanted,
             epsilon=self.epsilon,
@@ -264,7 +266,7 @@ class HypothesisSelector(HypothesisClassifier):
         )
 
 
-def _require_columns(hypotheses: HypothesisClass[Any], names: Sequence[str]) -> None:
+def _require_columns(hypotheses: AnyClass, names: Sequence[str]) -> None:
     if hypotheses.columns not in {None, len(names)}:
         raise BadParameter(f"These hypotheses are about {hypotheses.columns} features, one per column.")
 
@@ -274,7 +276,7 @@ def _described(hypothesis: Hypothesis | None) -> tuple[str | None, dict[str, Any
     return (None, None) if hypothesis is None else (str(hypothesis), hypothesis.parameters())
 
 
-def _parameters(document: dict[str, Any]) -> dict[str, Any]:
+def _parameters(document: Document) -> dict[str, Any]:
     """The selector's parameters, as they were given. Raises as `reading` expects."""
     about, requested = document["class"], document["requested"]
     if about["name"] not in NAMES:
@@ -287,7 +289,7 @@ def _parameters(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _fitted(document: dict[str, Any]) -> dict[str, Any]:
+def _fitted(document: Document) -> dict[str, object]:
     """The selector's fitted attributes, by name, but for the hypothesis, which the candidate stands for."""
     about, columns = document["class"], natural(document["class"]["columns"])
     if not are_classes(document["classes"]) or not 0 < columns <= _MOST_COLUMNS:
@@ -316,15 +318,15 @@ def _each(value: Any, kind: Callable[[Any], Any]) -> Any:
     return kind(value)
 
 
-def _exact_text(value: Any) -> str:
+def _exact_text(value: Number) -> str:
     return str(exact_number("bound", value))
 
 
-def _fraction(entry: Any) -> Fraction:
+def _fraction(entry: object) -> Fraction:
     return exact_number("bound", text_of(entry))
 
 
-def _candidate(entry: Any) -> Any:
+def _candidate(entry: object) -> Any:
     """A whole number, or a tuple of whole numbers and sides; the class checks whether it is one of its own."""
     if isinstance(entry, list):
         return tuple(CutSide(part) if isinstance(part, str) else natural(part) for part in entry)
@@ -335,7 +337,7 @@ _REQUESTED: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "epsilon": (_exact_text, lambda entry: positive("epsilon", text_of(entry))),
     "delta": (_exact_text, lambda entry: probability("delta", text_of(entry))),
     "mechanism": (str, text_of),
-    "neighbors": (lambda value: str(Neighbors.parse(value)), text_of),
+    "neighbors": (lambda value: str(Neighbors.parse(value)), lambda entry: str(Neighbors.parse(text_of(entry)))),
     "not_private": (bool, truth_of),
 }
 """How the parameters of the choice are written to a model file, and read."""

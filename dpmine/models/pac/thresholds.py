@@ -82,12 +82,12 @@ class PublicGrid:
         """
         if self.whole:  # so that other numbers follow the rule as it is written
             values = np.floor(values)
-        least, most = self._estimates(values)
-        found, sure = np.zeros(len(values), np.uint64), least == most
-        found[sure] = least[sure].astype(np.uint64)
+        lowest, highest = self._estimates(values)
+        places, sure = np.zeros(len(values), np.uint64), lowest == highest
+        places[sure] = lowest[sure].astype(np.uint64)
         if not sure.all():
-            found[~sure] = self._exact_places(values[~sure])
-        return found
+            places[~sure] = self._exact_places(values[~sure])
+        return places
 
     @property
     def _step(self) -> Fraction:
@@ -115,8 +115,8 @@ class PublicGrid:
         over, under = self.lower.numerator * step.denominator, self.lower.denominator * step.numerator
         scale = self.lower.denominator * step.denominator
         ratios = map(float.as_integer_ratio, different.tolist())
-        found = [min(last, max(0, (top * scale - over * bottom) // (under * bottom))) for top, bottom in ratios]
-        return np.array(found, np.uint64)[which]
+        places = [min(last, max(0, (top * scale - over * bottom) // (under * bottom))) for top, bottom in ratios]
+        return np.array(places, np.uint64)[which]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -239,11 +239,11 @@ class Stumps:
 
     def universe(self, records: Records) -> Universe[Place]:
         """At most one block more than there are different values, for each feature and side."""
-        found = [
+        runs_of_features = [
             Runs.of(grid, records.features[:, column], records.positive, grid.points - 1)
             for column, grid in enumerate(self.grids)
         ]
-        parts = [(column, side, runs) for column, runs in enumerate(found) for side in self.sides]
+        parts = [(column, side, runs) for column, runs in enumerate(runs_of_features) for side in self.sides]
         return _by_score(parts, np.concatenate([_correct(records, runs, side) for _, side, runs in parts]))
 
     def hypothesis(self, candidate: Place) -> Threshold:

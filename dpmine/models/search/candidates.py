@@ -35,7 +35,7 @@ class Candidates:
     grids: tuple[Mapping[str, Any], ...]
 
     @classmethod
-    def of(cls, param_grid: Any) -> Candidates:
+    def of(cls, param_grid: object) -> Candidates:
         """One mapping or several. Raises BadParameter for anything else, and for lists without values."""
         grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid
         if not isinstance(grids, Sequence) or not grids or not all(isinstance(grid, Mapping) for grid in grids):
@@ -52,11 +52,11 @@ class Candidates:
         bits.
         """
         if self.listed:
-            place = uniform_below(self.size, bits=bits)
+            number = uniform_below(self.size, bits=bits)
             for grid in self.grids:
-                if place < _size(grid):
-                    return _combination(grid, place)
-                place -= _size(grid)
+                if number < _size(grid):
+                    return _combination(grid, number)
+                number -= _size(grid)
         grid = self.grids[uniform_below(len(self.grids), bits=bits)]
         return {name: _drawn(values, bits=bits) for name, values in grid.items()}
 
@@ -81,7 +81,7 @@ class Candidates:
             yield self.draw(bits=bits)
             return
         for grid in self.grids:
-            yield from (_combination(grid, place) for place in range(min(_size(grid), _MOST_LISTED)))
+            yield from (_combination(grid, number) for number in range(min(_size(grid), _MOST_LISTED)))
 
 
 def _values(values: Any) -> Any:
@@ -105,11 +105,11 @@ def _size(grid: Mapping[str, Any]) -> int:
     return product
 
 
-def _combination(grid: Mapping[str, Any], place: int) -> dict[str, Any]:
+def _combination(grid: Mapping[str, Any], number: int) -> dict[str, Any]:
     """The combination of that number: one digit for each list."""
     chosen = {}
     for name, values in grid.items():
-        place, digit = divmod(place, len(values))
+        number, digit = divmod(number, len(values))
         chosen[name] = values[digit]
     return chosen
 

@@ -21,6 +21,9 @@ from dpmine.zcdp import epsilon_at
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from sklearn.utils import Tags
+
+    from dpmine.models.entries import Entries
     from dpmine.parameters import Number
 
 Method = TypeVar("Method", bound="Callable[..., Any]")
@@ -28,16 +31,16 @@ Method = TypeVar("Method", bound="Callable[..., Any]")
 
 def _if_learnt_has(name: str) -> Callable[[Method], Method]:
     """A method that is there where what learnt has it, or before a fit, what will learn."""
-    found: Callable[[Method], Method] = available_if(lambda self: hasattr(self._learnt(), name))
-    return found
+    decorator: Callable[[Method], Method] = available_if(lambda self: hasattr(self._learnt(), name))
+    return decorator
 
 
 class Delegating(MetaEstimatorMixin):  # type: ignore[misc]
     """Predicts as the estimator that it holds."""
 
-    estimator: Any
+    estimator: BaseEstimator
 
-    def _learnt(self) -> Any:
+    def _learnt(self) -> BaseEstimator:
         """The fitted estimator, or the one to fit."""
         raise NotImplementedError
 
@@ -57,35 +60,35 @@ class Delegating(MetaEstimatorMixin):  # type: ignore[misc]
         return self._fitted().feature_names_in_
 
     @_if_learnt_has("predict")
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Entries) -> Any:
         """What the fitted estimator predicts."""
         return self._fitted().predict(X)
 
     @_if_learnt_has("predict_proba")
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Entries) -> Any:
         """Its probabilities."""
         return self._fitted().predict_proba(X)
 
     @_if_learnt_has("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: Entries) -> Any:
         """Their logarithms."""
         return self._fitted().predict_log_proba(X)
 
     @_if_learnt_has("decision_function")
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Entries) -> Any:
         """Its decisions."""
         return self._fitted().decision_function(X)
 
     @_if_learnt_has("score")
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Entries, y: Entries) -> float:
         """Its own score on these rows, exact: nothing protects them."""
         return float(self._fitted().score(X, y))
 
-    def _fitted(self) -> Any:
+    def _fitted(self) -> BaseEstimator:
         check_is_fitted(self)
         return self._learnt()
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
         tags.estimator_type = inner.estimator_type
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
@@ -124,14 +127,14 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
         ε = 1/10, δ = 0 per row (asserted: the guarantee of DummyClassifier), neighbours replace-one
     """
 
-    estimator: Any
+    estimator: BaseEstimator
     epsilon: Number | None = None
     delta: Number = 0
     rho: Number | None = None
     parameter: str | None = None
     delta_parameter: str | None = None
     guarantee_: Guarantee = field(init=False)
-    estimator_: Any = field(init=False)
+    estimator_: BaseEstimator = field(init=False)
 
     def promise(self, units: str | None = None, features: Sequence[str] | None = None) -> Guarantee:  # noqa: ARG002
         """What is declared; the arguments are those of dpmine's own estimators.
@@ -142,8 +145,8 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
             raise BadParameter("Declared needs epsilon, or rho with a delta: one of them.")
         if self.rho is not None:
             rho, delta = positive("rho", self.rho), probability("delta", self.delta)
-            known = Guarantee(epsilon_at(rho, delta), delta, Neighbors.REPLACE_ONE, ROW, concentrated=Zcdp(rho))
-            return known.asserting(ROW, self.assertion)
+            declared = Guarantee(epsilon_at(rho, delta), delta, Neighbors.REPLACE_ONE, ROW, concentrated=Zcdp(rho))
+            return declared.asserting(ROW, self.assertion)
         epsilon, delta = positive("epsilon", self.epsilon or 0), below_one("delta", self.delta)
         return Guarantee(epsilon, delta, Neighbors.REPLACE_ONE, ROW).asserting(ROW, self.assertion)
 
@@ -152,7 +155,7 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
         """What nothing checks."""
         return f"the guarantee of {type(self.estimator).__name__}"
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Entries, y: Entries = None) -> Self:
         """Fit a clone of the estimator. Raises BadParameter as `promise`, and what the estimator raises."""
         guarantee = self.promise()
         model = clone(self.estimator)
@@ -164,7 +167,7 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
         self.guarantee_ = guarantee
         return self
 
-    def _learnt(self) -> Any:
+    def _learnt(self) -> BaseEstimator:
         return getattr(self, "estimator_", self.estimator)
 
     def __sklearn_is_fitted__(self) -> bool:

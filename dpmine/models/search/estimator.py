@@ -15,6 +15,7 @@ from dpmine.errors import BadData, BadParameter, DpmineError
 from dpmine.exact.bits import SystemBits
 from dpmine.ledger.charging import ROW
 from dpmine.models.contribution import require_any
+from dpmine.models.entries import known_features
 from dpmine.models.private_estimator import PrivateEstimator
 from dpmine.models.search.candidates import Candidates
 from dpmine.models.search.declared import Declared, Delegating
@@ -25,7 +26,6 @@ from dpmine.models.supervised import (
     checked_column,
     checked_labels,
     classes_note,
-    known_features,
     require_column,
 )
 from dpmine.models.validation.procedure import random_split, train_size_of
@@ -36,11 +36,12 @@ from dpmine.privacy import Guarantee, Neighbors
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from sklearn.base import BaseEstimator
 
     from dpmine.exact.bits import BitSource
     from dpmine.ledger.charging import Charge
     from dpmine.models.contribution import Bounding
+    from dpmine.models.entries import Entries, Labels
     from dpmine.models.private_estimator import PlannedFit
 
 Result = TypeVar("Result")
@@ -59,8 +60,8 @@ class Scored(NamedTuple):
 
     score: int
     unit: Fraction
-    candidate: Mapping[str, Any]
-    model: Any
+    candidate: Mapping[str, object]
+    model: BaseEstimator
 
 
 class SearchSettings(NamedTuple):
@@ -69,13 +70,13 @@ class SearchSettings(NamedTuple):
     candidates: Candidates
     stopping: Stopping
     run: RunBudget
-    score: Callable[[Any, Any, NDArray[Any]], Score]
+    score: Callable[[BaseEstimator | None, Entries, Labels], Score]
     validation_share: Fraction
-    guarantee: Guarantee
+    total: Guarantee
 
-    def promise(self) -> Guarantee:
-        """What the search will guarantee, before its notes."""
-        return self.guarantee
+    def guarantee(self) -> Guarantee:
+        """That of the whole search."""
+        return self.total
 
 
 def best_of(
@@ -89,14 +90,14 @@ def best_of(
     """
     best = attempt()
     for _ in range(stopping.draw(bits=bits) - 1):
-        found = attempt()
-        if key(found) > key(best):
-            best = found
+        result = attempt()
+        if key(result) > key(best):
+            best = result
     return best
 
 
 @dataclass(eq=False, repr=False)
-class PrivateSearchCV(Delegating, PrivateEstimator):
+class PrivateSearchCV(Delegating, PrivateEstimator[SearchSettings]):
     """Hyperparameter search around any private estimator: the best of a random number of private runs.
 
     A run draws a candidate, trains it on a public random part of the rows and scores it, with noise, on the others.
@@ -158,23 +159,22 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         ['lambdas']
     """
 
-    estimator: Any
-    param_grid: Any
+    estimator: BaseEstimator
+    param_grid: object
     _: KW_ONLY
     epsilon: Number = 1
     delta: Number = 1e-6
     stopping: str = StoppingName.NEGATIVE_BINOMIAL.value
     runs: Number = 30
     shape: Number = 0
-    scoring: Any = "auto"
+    scoring: object = "auto"
     validation_share: Number = 0.25
     budget: str = "epsilon"
     neighbors: str = Neighbors.REPLACE_ONE.value
     rows_per_unit: int = field(init=False, default=1)
     """Estimators of other libraries know no units, so each keeps one row."""
 
-    def _settings(self, rows: int, features: Sequence[str] | None = None) -> SearchSettings:
-        super()._settings(rows, features)
+    def _settings(self, rows: int, features: Sequence[str] | None = None) -> SearchSettings:  # noqa: ARG002
         require_replace_one(self.neighbors)
         stopping = stopping_of(self.stopping, self.runs, self.shape)
         candidates, score = Candidates.of(self.param_grid), scorer_of(self.scoring, self._require_estimator())
@@ -196,22 +196,23 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         else:
             run = run_budget(stopping, epsilon, delta)
         models = [self._candidate(one, run, features) for one in candidates.checked(bits=SystemBits())]
-        promised = [model.promise(features=features) for model in models]
+        guaranteed = [_guarantee_of(model, features) for model in models]
         if delta and not concentrated and candidates.complete:
             closer = run_bounds(stopping, epsilon, delta)
             if closer is not None and all(_prefers(model, closer, features) for model in models):
                 run = closer
-            elif not any(one.delta for one in promised):
+            elif not any(one.delta for one in guaranteed):
                 run, delta = run_budget(stopping, epsilon, Fraction(0)), Fraction(0)
         guarantee = Guarantee(epsilon, delta, Neighbors.REPLACE_ONE, ROW)
-        for assertion in dict.fromkeys(one.assertion for one in promised):
+        for assertion in dict.fromkeys(one.assertion for one in guaranteed):
             guarantee = guarantee if assertion in guarantee.assertion else guarantee.asserting(ROW, assertion)
         return run, guarantee
 
-    def _require_estimator(self) -> Any:
+    def _require_estimator(self) -> BaseEstimator:
         """The estimator. Raises BadParameter for one without a guarantee, or with a ledger or a unit of its own."""
+        name = "promise" if isinstance(self.estimator, Declared) else "guarantee"
         if isinstance(self.estimator, type) or not all(
-            hasattr(self.estimator, name) for name in ("promise", "fit", "predict", "get_params")
+            hasattr(self.estimator, needed) for needed in (name, "fit", "predict", "get_params")
         ):
             raise BadParameter("estimator must be one of dpmine, or one of another library within dpmine.Declared.")
         given = self.estimator.get_params(deep=False)
@@ -225,7 +226,9 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         declared = [getattr(self.estimator, name, None) or "" for name in ("parameter", "delta_parameter")]
         return {"epsilon", "delta", "rho", "not_private", self.budget, *(name.rpartition("__")[2] for name in declared)}
 
-    def _candidate(self, candidate: Mapping[str, Any], run: RunBudget, features: Sequence[str] | None) -> Any:
+    def _candidate(
+        self, candidate: Mapping[str, object], run: RunBudget, features: Sequence[str] | None
+    ) -> BaseEstimator:
         """The estimator with these parameters and the budget of a run.
 
         Raises BadParameter for unusable parameters, and where it would spend more than a run may.
@@ -247,10 +250,10 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
             if isinstance(error, DpmineError):
                 raise
             raise BadParameter("param_grid or budget names a parameter that the estimator does not have.") from None
-        _require_within(model.promise(features=features), run)
+        run.require_within(_guarantee_of(model, features))
         return model
 
-    def _require_data(self, X: Any, y: Any) -> None:
+    def _require_data(self, X: Entries, y: Entries) -> None:
         require_column(self, y, _indexed(X)[1])
         if isinstance(self.estimator, PrivateEstimator):
             self.estimator._require_data(X, y)  # noqa: SLF001 - of its own base class
@@ -262,9 +265,9 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
             if isinstance(model, PrivateEstimator):
                 model.require_rows(train, features)
 
-    def _learn(self, X: Any, y: Any, settings: SearchSettings, bounding: Bounding, *, bits: BitSource) -> None:
+    def _learn(self, X: Entries, y: Entries, settings: SearchSettings, bounding: Bounding, *, bits: BitSource) -> None:
         inputs, rows = _indexed(X)
-        labels, features = checked_column(self, y, rows), self._features_of(X)
+        labels, features = checked_column(self, y, rows), known_features(X)
         classes = self._found_classes(labels, bounding)
         places = require_any(bounding.places(rows, bits=bits))
         parts = random_split(places.units, train_size_of(places.units, 1 - settings.validation_share), bits=bits)
@@ -284,17 +287,17 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         self.best_estimator_ = best.model
         self.best_params_ = dict(best.candidate)
         self.best_score_ = float(best.score * best.unit)
-        self.run_guarantee_ = settings.run.guarantee(settings.guarantee)
+        self.run_guarantee_ = settings.run.guarantee(settings.total)
         notes = list(best.model.guarantee_.notes) if _is_trained(best.model) else []
         if classes:
             named = classes_note(*classes.values())
             notes = [*(note for note in notes if note != named), classes_note(None)]
-        self.guarantee_ = settings.guarantee.noting(_NOTE, *notes)
+        self.guarantee_ = settings.total.noting(_NOTE, *notes)
         if hasattr(best.model, "spread_"):
             best.model.spread_ = None  # the noise of a model that was chosen by its score has another distribution
         self._share_guarantee()
 
-    def _found_classes(self, labels: NDArray[Any], bounding: Bounding) -> dict[str, NDArray[Any]]:
+    def _found_classes(self, labels: Labels, bounding: Bounding) -> dict[str, Labels]:
         """The parameter that hands every run the classes of all rows: those of the rows that train would vary.
 
         Nothing where they are named, or the estimator learns no classes.
@@ -317,56 +320,51 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         return _has_result(self.best_estimator_)
 
     def _train(
-        self, X: Any, y: Any, bounding: Bounding, charge: Charge, planned: PlannedFit, *, bits: BitSource
+        self,
+        X: Entries,
+        y: Entries,
+        bounding: Bounding,
+        charge: Charge,
+        planned: PlannedFit[SearchSettings],
+        *,
+        bits: BitSource,
     ) -> Self:
         super()._train(X, y, bounding, charge, planned, bits=bits)
         self._share_guarantee()
         return self
 
-    def _features_of(self, X: Any) -> list[str] | None:
-        return known_features(X)
-
-    def _learnt(self) -> Any:
+    def _learnt(self) -> BaseEstimator:
         return getattr(self, "best_estimator_", self.estimator)
 
 
-def _prefers(model: Any, run: RunBudget, features: Sequence[str] | None) -> bool:
+def _guarantee_of(model: BaseEstimator, features: Sequence[str] | None) -> Guarantee:
+    """The most that a fit will guarantee: what is declared, or what the parameters come to."""
+    return model.promise() if isinstance(model, Declared) else model.guarantee(features=features)
+
+
+def _prefers(model: BaseEstimator, run: RunBudget, features: Sequence[str] | None) -> bool:
     return isinstance(model, PrivateEstimator) and run.bounds is not None and model.prefers(run.bounds, features)
 
 
-def _budget_of(model: Any, name: str, run: RunBudget) -> dict[str, Fraction | str]:
+def _budget_of(model: BaseEstimator, name: str, run: RunBudget) -> dict[str, Fraction | str]:
     """The parameters that give a run its budget."""
     if not isinstance(model, Declared):
-        known = model.get_params(deep=False)
-        shared = {"delta": run.delta} if run.delta and "delta" in known else {}
-        pure = {"noise": "gamma"} if not run.delta and known.get("noise") == "auto" else {}  # which may take δ
+        parameters = model.get_params(deep=False)
+        shared = {"delta": run.delta} if run.delta and "delta" in parameters else {}
+        pure = {"noise": "gamma"} if not run.delta and parameters.get("noise") == "auto" else {}  # which may take δ
         return {name: run.epsilon, **shared, **pure}
-    found: dict[str, Fraction | str] = {}
+    budget: dict[str, Fraction | str] = {}
     if model.parameter is not None:
-        found.update({"epsilon": run.epsilon} if run.rho is None else {"rho": run.rho})
+        budget.update({"epsilon": run.epsilon} if run.rho is None else {"rho": run.rho})
     if model.delta_parameter is not None and run.rho is None:
-        found["delta"] = run.delta
-    return found
+        budget["delta"] = run.delta
+    return budget
 
 
-def _require_within(promised: Guarantee, run: RunBudget) -> None:
-    """Raises BadParameter where that guarantee is not at least what a run must have."""
-    if not promised.private or promised.neighbors is not Neighbors.REPLACE_ONE or promised.unit != ROW:
-        raise BadParameter("Every candidate must be private for each row, all of it, under replace_one.")
-    if run.rho is not None and run.bounds is None:
-        if promised.zcdp.delta or promised.zcdp.rho > run.rho:
-            raise BadParameter(f"A candidate spends more than a run may: rho is {float(run.rho):.6g} for each run.")
-        return
-    if promised.delta > run.delta:
-        raise BadParameter(f"A candidate needs a larger delta than a run has: {float(run.delta):.6g} for each run.")
-    if promised.epsilon > run.epsilon:
-        raise BadParameter(f"A candidate spends more than a run may: epsilon is {float(run.epsilon):.6g} for each run.")
-
-
-def _trained(model: Any, X: Any, y: Any, run: RunBudget) -> Any:
+def _trained(model: BaseEstimator, X: Entries, y: Entries, run: RunBudget) -> BaseEstimator:
     """The model, trained; untrained where a fit of another library fails: to fail here would disclose it.
 
-    Fits of dpmine fail by public numbers alone. Raises what those raise, and BadParameter as `_require_within`.
+    Fits of dpmine fail by public numbers alone. Raises what those raise, and as `RunBudget.require_within`.
     """
     try:
         model.fit(X, y)
@@ -374,20 +372,20 @@ def _trained(model: Any, X: Any, y: Any, run: RunBudget) -> Any:
         if isinstance(model, PrivateEstimator):
             raise
         return clone(model)  # without what a fit that failed left in it
-    _require_within(model.guarantee_, run)
+    run.require_within(model.guarantee_)
     return model
 
 
-def _is_trained(model: Any) -> bool:
+def _is_trained(model: BaseEstimator) -> bool:
     return hasattr(model, "guarantee_")
 
 
-def _has_result(model: Any) -> bool:
+def _has_result(model: BaseEstimator) -> bool:
     """Whether a run has something to predict with: those that found nothing must not fail, which would disclose it."""
     return _is_trained(model) and getattr(model, "has_result", True)
 
 
-def _indexed(X: Any) -> tuple[Any, int]:
+def _indexed(X: Entries) -> tuple[Any, int]:
     """X in a form whose rows can be taken, and their number. Raises BadData for what has none."""
     try:
         table = indexable(X)[0]

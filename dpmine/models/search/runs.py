@@ -31,8 +31,9 @@ from dpmine.exact.reals import (
     logarithm,
     working_precision,
 )
+from dpmine.ledger.charging import ROW
 from dpmine.parameters import exact_number, named, positive
-from dpmine.privacy import Zcdp
+from dpmine.privacy import Guarantee, Neighbors, Zcdp
 from dpmine.zcdp import RenyiBounds, best_order, epsilon_at
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.parameters import Number
-    from dpmine.privacy import Guarantee
 
 _BITS = 192
 _DIGITS = 9  # of γ and μ, of a run's ε and ρ: decimal numbers
@@ -82,9 +82,9 @@ class Stopping(ABC):
         uniform = Uniform(bits=bits)
         for width in bits.widths():
             with working_precision(width + GUARD_BITS):
-                found = self._place(uniform.ball(width))
-            if found is not None:
-                return found
+                runs = self._place(uniform.ball(width))
+            if runs is not None:
+                return runs
         raise AssertionError("widths never end")  # pragma: no cover
 
     def _place(self, uniform: Ball) -> int | None:
@@ -257,6 +257,21 @@ class RunBudget:
             return replace(whole, epsilon=self.epsilon, delta=self.delta)
         return replace(whole, epsilon=epsilon_at(self.rho, whole.delta), concentrated=Zcdp(self.rho))
 
+    def require_within(self, guaranteed: Guarantee) -> None:
+        """Raises BadParameter where that guarantee is not at least what a run must have."""
+        if not guaranteed.private or guaranteed.neighbors is not Neighbors.REPLACE_ONE or guaranteed.unit != ROW:
+            raise BadParameter("Every candidate must be private for each row, all of it, under replace_one.")
+        spends = "A candidate spends more than a run may"
+        if self.rho is not None and self.bounds is None:
+            if guaranteed.zcdp.delta or guaranteed.zcdp.rho > self.rho:
+                raise BadParameter(f"{spends}: rho is {float(self.rho):.6g} for each run.")
+            return
+        if guaranteed.delta > self.delta:
+            delta = f"{float(self.delta):.6g} for each run"
+            raise BadParameter(f"A candidate needs a larger delta than a run has: {delta}.")
+        if guaranteed.epsilon > self.epsilon:
+            raise BadParameter(f"{spends}: epsilon is {float(self.epsilon):.6g} for each run.")
+
 
 def total_epsilon(stopping: Stopping, run: RunBudget) -> Fraction:
     """The ε of the best of K runs that are (ε_0, δ_0)-private, rounded up; its δ is δ_0 E[K].
@@ -300,8 +315,8 @@ def run_budget(stopping: Stopping, epsilon: Fraction, delta: Fraction) -> RunBud
     Requires: ε > 0, 0 ≤ δ < 1. Raises BadParameter where there is none.
     """
     share = below(lambda: exact_ball(delta) / stopping.mean(), _BITS) if delta else Fraction(0)
-    found = _largest(lambda run: total_epsilon(stopping, RunBudget(run, share)) <= epsilon, float(epsilon))
-    return RunBudget(found, share)
+    run_epsilon = _largest(lambda run: total_epsilon(stopping, RunBudget(run, share)) <= epsilon, float(epsilon))
+    return RunBudget(run_epsilon, share)
 
 
 @lru_cache(_REMEMBERED)
@@ -334,7 +349,7 @@ def _largest(allowed: Callable[[Fraction], bool], most: float) -> Fraction:
     for _ in range(_BUDGET_STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if allowed(Fraction(middle)) else (low, middle)
-    found = decimal_below(Fraction(low), _DIGITS) if low else Fraction(0)
-    if not found or not allowed(found):
+    largest = decimal_below(Fraction(low), _DIGITS) if low else Fraction(0)
+    if not largest or not allowed(largest):
         raise BadParameter(_TOO_SMALL)
-    return found
+    return largest

@@ -21,14 +21,15 @@ from dpmine.parameters import named
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
+    from sklearn.base import BaseEstimator
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.entries import Floats
+    from dpmine.models.entries import Entries, Floats, Labels
     from dpmine.models.search.runs import RunBudget
 
-    Scorer = Callable[[Any, Any, NDArray[Any]], "Score"]
-    Term = Callable[[Any, Any, NDArray[Any]], Any]
+    Scorer = Callable[[BaseEstimator | None, Entries, Labels], "Score"]
+    Term = Callable[[BaseEstimator, Entries, Labels], ArrayLike]
     """(model, X, y) → one number for each row."""
 
 
@@ -67,7 +68,7 @@ class Score:
         return self.value + discrete_gaussian(self.sensitivity**2 / (2 * run.rho), bits=bits)
 
 
-def scorer_of(scoring: Any, estimator: Any) -> Scorer:
+def scorer_of(scoring: object, estimator: BaseEstimator) -> Scorer:
     """The score of that name, "auto" for accuracy, or of a function (model, X, y) → terms in [0, 1], shape (m,).
 
     The model None, of a run without a result, scores 0. Whatever a row is, it causes no error: see `_each`.
@@ -89,13 +90,13 @@ def scorer_of(scoring: Any, estimator: Any) -> Scorer:
     return _SCORERS[name]
 
 
-def _mean(term: Term, model: Any, X: Any, y: NDArray[Any]) -> Score:
+def _mean(term: Term, model: BaseEstimator, X: Entries, y: Labels) -> Score:
     """The sum of the terms in fixed point: one record moves it by at most 1/u."""
     total = fixed_point_mean(_each(term, model, X, y), least=0, most=1) * len(y) / UNIT
     return Score(int(total), int(1 / UNIT), UNIT / len(y))
 
 
-def _each(term: Term, model: Any, X: Any, y: NDArray[Any]) -> Floats:
+def _each(term: Term, model: BaseEstimator, X: Entries, y: Labels) -> Floats:
     """A number for each row: 0 where there is no model, or none for that row.
 
     Models and functions of others may fail because of one row. Such rows are found one by one, and another row stands
@@ -103,9 +104,9 @@ def _each(term: Term, model: Any, X: Any, y: NDArray[Any]) -> Floats:
     """
     if model is None:
         return np.zeros(len(y))
-    found = _numbers(term, model, X, y)
-    if found is not None:
-        return found
+    numbers = _numbers(term, model, X, y)
+    if numbers is not None:
+        return numbers
     singles = [_numbers(term, model, _safe_indexing(X, [row]), y[[row]]) for row in range(len(y))]
     usable = np.array([one is not None for one in singles])
     places = np.where(usable, np.arange(len(y)), usable.argmax())
@@ -115,7 +116,7 @@ def _each(term: Term, model: Any, X: Any, y: NDArray[Any]) -> Floats:
     return np.where(usable, again, 0)
 
 
-def _numbers(term: Term, model: Any, X: Any, y: NDArray[Any]) -> Floats | None:
+def _numbers(term: Term, model: BaseEstimator, X: Entries, y: Labels) -> Floats | None:
     """One number for each row, or None."""
     try:
         numbers = np.asarray(term(model, X, y), np.float64).ravel()
@@ -124,43 +125,43 @@ def _numbers(term: Term, model: Any, X: Any, y: NDArray[Any]) -> Floats | None:
     return numbers if len(numbers) == len(y) else None
 
 
-def _right(model: Any, X: Any, y: NDArray[Any]) -> NDArray[np.bool_]:
+def _right(model: BaseEstimator, X: Entries, y: Labels) -> NDArray[np.bool_]:
     return _are(y, model.predict(X))
 
 
-def _nearness(model: Any, X: Any, y: NDArray[Any]) -> Any:
+def _nearness(model: BaseEstimator, X: Entries, y: Labels) -> ArrayLike:
     return 1 - (np.asarray(model.predict_proba(X))[:, 1] - _second(model, y)) ** 2
 
 
-def _decisions(model: Any, X: Any, _y: NDArray[Any]) -> Any:
+def _decisions(model: BaseEstimator, X: Entries, _y: Labels) -> Any:
     return model.decision_function(X) if hasattr(model, "decision_function") else model.predict_proba(X)[:, 1]
 
 
-def _brier(model: Any, X: Any, y: NDArray[Any]) -> Score:
+def _brier(model: BaseEstimator, X: Entries, y: Labels) -> Score:
     return _mean(_nearness, _of_two(model), X, y)
 
 
-def _roc_auc(model: Any, X: Any, y: NDArray[Any]) -> Score:
+def _roc_auc(model: BaseEstimator, X: Entries, y: Labels) -> Score:
     """Pairs count twice where they are ranked right, once where they tie: one record is in at most m − 1 pairs."""
-    known = _of_two(model)
-    values = np.nan_to_num(_each(_decisions, known, X, y))
-    second = np.zeros(len(y), np.bool_) if known is None else _second(known, y)
+    of_two = _of_two(model)
+    values = np.nan_to_num(_each(_decisions, of_two, X, y))
+    second = np.zeros(len(y), np.bool_) if of_two is None else _second(of_two, y)
     others = np.sort(values[~second])
     ranked = [int(np.searchsorted(others, values[second], side).sum()) for side in ("left", "right")]
     return Score(sum(ranked), max(1, 2 * (len(y) - 1)), Fraction(1, 2 * len(y) ** 2))
 
 
-def _of_two(model: Any) -> Any:
+def _of_two(model: BaseEstimator) -> Any:
     """The model; None for one that learnt another number of classes, as rows that happen to train can make it."""
     return model if len(getattr(model, "classes_", ())) == 2 else None
 
 
-def _second(model: Any, y: NDArray[Any]) -> NDArray[np.bool_]:
+def _second(model: BaseEstimator, y: Labels) -> NDArray[np.bool_]:
     """Which labels are the second class."""
     return _are(y, np.full(len(y), model.classes_[1]))
 
 
-def _are(labels: NDArray[Any], predictions: Any) -> NDArray[np.bool_]:
+def _are(labels: Labels, predictions: Any) -> NDArray[np.bool_]:
     """Which labels are as predicted; whatever a label is, it causes no error."""
     predicted = np.asarray(predictions)
     if labels.dtype.kind == "O" or (labels.dtype.kind == "U") != (predicted.dtype.kind == "U"):

@@ -105,14 +105,14 @@ def select_parameter(
     steps = _steps(stabilities, len(parameters), terms)
     models = train_candidates(training, parameters, train, terms.training_epsilon, bits=bits)
     scores = [Fraction(score(model, validation)) for model in models]
-    found = comparable(scores, steps, epsilon=chooser.epsilon, kind=terms.sensitivities, caution=terms.caution)
-    chosen = choose(chooser, as_universe(list(found.scores)), sensitivity=found.sensitivity, bits=bits)
+    compared = comparable(scores, steps, epsilon=chooser.epsilon, kind=terms.sensitivities, caution=terms.caution)
+    chosen = choose(chooser, as_universe(list(compared.scores)), sensitivity=compared.sensitivity, bits=bits)
     index = terms.fallback if chosen is None else int(chosen)
     return Trained(
         index,
         None if index is None else parameters[index],
         None if index is None else models[index],
-        terms.promise(chooser.epsilon, terms.failure + chooser.delta),
+        terms.guarantee(chooser.epsilon, terms.failure + chooser.delta),
     )
 
 
@@ -137,7 +137,7 @@ def train_validated(
     where the last one is not as those of the candidates: these are not released.
     Guarantee: (α1 + α2, δ_s + δ_c) for the parameter and the model.
     """
-    found = select_parameter(
+    selected = select_parameter(
         training,
         parameters,
         train,
@@ -147,11 +147,13 @@ def train_validated(
         terms=terms,
         bits=bits,
     )
-    promise = terms.promise(found.guarantee.epsilon + terms.training_epsilon, found.guarantee.delta)
-    if found.index is None:
-        return Trained(None, None, None, promise)
-    model = train_candidates(last or training, [parameters[found.index]], final, terms.training_epsilon, bits=bits)[0]
-    return Trained(found.index, found.parameter, model, promise)
+    guarantee = terms.guarantee(selected.guarantee.epsilon + terms.training_epsilon, selected.guarantee.delta)
+    if selected.index is None:
+        return Trained(None, None, None, guarantee)
+    (model,) = train_candidates(
+        last or training, [parameters[selected.index]], final, terms.training_epsilon, bits=bits
+    )
+    return Trained(selected.index, selected.parameter, model, guarantee)
 
 
 def train_candidates(

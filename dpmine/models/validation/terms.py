@@ -242,7 +242,7 @@ class ValidationTerms:
             self.mechanism, epsilon=self.selection_epsilon, delta=self.selection_delta, candidates=candidates
         )
 
-    def promise(self, epsilon: Fraction, delta: Fraction) -> Guarantee:
+    def guarantee(self, epsilon: Fraction, delta: Fraction) -> Guarantee:
         """(ε, δ) for one record."""
         return Guarantee(epsilon, delta, Neighbors.REPLACE_ONE, ROW)
 

@@ -126,7 +126,7 @@ class HistogramJob(TableJob):
         from dpmine.models.tables import unit_name
 
         self.require_options()
-        guarantee = self._estimator().promise(unit_name(self.units))
+        guarantee = self._estimator().guarantee(unit_name(self.units))
         self._whole  # noqa: B018 - the column is there, and holds numbers
         return guarantee
 
@@ -172,7 +172,7 @@ class ModelJob(TableJob):
         estimator.require_parameters(features)
         numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
         require_columns(self.data, numbers, labels=labels, keys=self.units, asserted=self.asserted)
-        guarantee: Guarantee = estimator.promise(unit_name(self.units), features)
+        guarantee: Guarantee = estimator.guarantee(unit_name(self.units), features)
         return guarantee
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
@@ -318,7 +318,7 @@ class HypothesisJob(ModelJob):
 
     def guarantee_at(self) -> Guarantee:
         """See `Job.guarantee_at`."""
-        guarantee: Guarantee = self.estimator().promise(None, self._features())
+        guarantee: Guarantee = self.estimator().guarantee(None, self._features())
         return guarantee
 
     @property

@@ -134,7 +134,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_catalogue(tmp_path)
     with refused(UnreadableFile, "items.txt", "UTF-8"):
         read_catalogue(text_file(tmp_path, CANARY.encode() + b"\xff"))
-    with refused(UnreadableFile, "items.txt", "not a Parquet file"):
+    with refused(UnreadableFile, "items.txt", "of another form"):
         read_catalogue(text_file(tmp_path, b"PAR1" + CANARY.encode()))
     (tmp_path / "items.parquet").write_text(CANARY)
     with refused(UnreadableFile, "items.parquet", "no Parquet file"):

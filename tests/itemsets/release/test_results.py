@@ -299,11 +299,11 @@ def test_long_tables_are_cut_in_notebooks() -> None:
 
 
 def test_a_picture_of_supports_and_of_ranks() -> None:
-    axes = AS_DRAWN.plot()
+    axes: Any = AS_DRAWN.plot()
     assert [bar.get_width() for bar in axes.patches] == [5, 7]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["b, c", "a, b"]
     assert "customer" in axes.get_title()
-    ranks = result((1, 2), (3, 4)).plot()
+    ranks: Any = result((1, 2), (3, 4)).plot()
     assert ranks.lines[0].get_xdata().tolist() == [1, 2]
     assert ranks.patches == [] or not list(ranks.patches)
     assert AS_DRAWN.plot(ranks) is ranks
@@ -312,7 +312,8 @@ def test_a_picture_of_supports_and_of_ranks() -> None:
 @every("value", [NOTHING, result(("$x^{", "a_b$")), result(("x" * 500, "y")), WITH_RULES])
 def test_any_result_can_be_drawn(value: TopItemsets) -> None:
     buffer = BytesIO()
-    value.plot().figure.savefig(buffer, format="svg")
+    axes: Any = value.plot()
+    axes.figure.savefig(buffer, format="svg")
     assert b"</svg>" in buffer.getvalue()
 
 

@@ -29,18 +29,18 @@ def ledger(tmp_path: Path) -> dpmine.Ledger:
 
 def test_a_charge_pays_for_one_fit(ledger: dpmine.Ledger) -> None:
     model = dpmine.PrivateLogisticRegression(lambdas=[0.1], epsilon="0.1", ledger=ledger, dataset="shop")
-    charge = model.pay()
-    model.fit_paid(X, Y, charge)
+    charge = model.charge()
+    model.fit_charged(X, Y, charge)
     with pytest.raises(dpmine.BadParameter, match="covers one run"):
-        model.fit_paid(X, Y, charge)
+        model.fit_charged(X, Y, charge)
     assert ledger.budget("shop").spent.epsilon == Fraction(1, 10)
 
 
 def test_a_charge_pays_for_its_own_parameters(ledger: dpmine.Ledger) -> None:
     model = dpmine.PrivateLogisticRegression(lambdas=[0.1], epsilon="0.1", ledger=ledger, dataset="shop")
-    charge = model.pay()
+    charge = model.charge()
     with pytest.raises(dpmine.BadParameter, match="covers one run"):
-        model.set_params(epsilon=50).fit_paid(X, Y, charge)
+        model.set_params(epsilon=50).fit_charged(X, Y, charge)
 
 
 def test_a_reader_is_charged_for_its_own_unit(ledger: dpmine.Ledger) -> None:

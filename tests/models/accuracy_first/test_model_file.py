@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from models.accuracy_first.lines import noisy_line, two_classes
 from support.cases import every
-from support.command_line import CANARY
 from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadData
@@ -61,15 +60,6 @@ def test_a_model_survives_its_file(kind: Any, form: str, named: bool) -> None:
             again.predict(rows[["a", "b"]] if named else rows[:, :2])
 
 
-@every("labels", [["no", "yes"], [False, True], [-1.0, 2.0], [3, 7]])
-def test_classes_of_every_type(labels: list[Any]) -> None:
-    features, positions = two_classes()
-    model = AccuracyFirstLogistic(**GIVEN)._fit(features, np.array(labels)[positions], bits=NumpyBits(0))
-    again = AccuracyFirstLogistic.from_json(model.to_json())
-    assert again.classes_.tolist() == labels
-    assert (again.predict(features) == model.predict(features)).all()
-
-
 def test_what_a_file_says() -> None:
     model = fitted(AccuracyFirstRidge)
     document = json.loads(model.to_json())
@@ -94,84 +84,6 @@ def test_what_was_asked_for_is_what_it_was_at_the_fit() -> None:
     again = AccuracyFirstRidge.from_json(model.to_json())
     assert json.loads(model.to_json())["requested"]["excess_risk"] == again.requested_["excess_risk"] == "1/10"
     assert (again.excess_risk, again.x_bound) == (Fraction(1, 10), 1)
-
-
-BAD_GUARANTEE: dict[str, list[Any]] = {
-    "epsilon_exact": ["1e30000000", "-1", "0", 0.1, None, "nan", "1e-9"],
-    "ex_post_epsilon_exact": ["51", "0", "-1", "1/0", 1, None, "inf"],
-    "delta_exact": ["7", "-1", 0],
-    "private": ["false", 1],
-    "notes": ["abc", [1]],
-    "neighbors": ["x", None],
-    "unit": [1],
-}
-ASKED = dict.fromkeys(["excess_risk", "regularization", "failure_probability", "epsilon_max", "x_bound"], "1")
-BAD_ENTRIES: dict[str, list[Any]] = {
-    "format": [None, "dpmine linear classifier", ["dpmine accuracy-first model"]],
-    "model_kind": ["logistic", "lasso", ["ridge"], None],
-    "reached": [None, 1, "true"],
-    "requested": [None, [], "1", {}, ASKED, dict.fromkeys([*ASKED, "y_bound"], 1), {**ASKED, "y_bound": "-1"}],
-    "columns": [0, -3, 2, 4, 3.0, "3", True, None, 10**400],
-    "coef": [None, [], CANARY, ["x"] * 3, [0.1] * 2, [True, 1, 2], [10**400, 1, 1], [float("nan")] * 3, {"a": 1}, 1.0],
-    "intercept": [None, "0", float("inf"), [0.0], False],
-    "features": [CANARY, ["a"], ["a", "a", "b"], [None, 1, {}]],
-    "guarantee": [None, [], "ε = 1"],
-    "label": [["x"], 3],
-}
-NEEDED = sorted(BAD_ENTRIES)
-BAD_CLASSES: list[Any] = [
-    [1, 1],
-    [None, None],
-    [1, "a"],
-    [[1], [2]],
-    [10**30, 1],
-    CANARY,
-    [0.5, float("inf")],
-    [1, 2, 3],
-]
-
-
-def _without(document: dict[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in document.items() if name != key}
-
-
-def bad_documents() -> list[Any]:
-    document = json.loads(fitted(AccuracyFirstRidge).to_json())
-    guarantee = document["guarantee"]
-    return [
-        *[_without(document, key) for key in NEEDED],
-        *[{**document, name: value} for name, values in BAD_ENTRIES.items() for value in values],
-        *[{**document, "guarantee": _without(guarantee, key)} for key in ("epsilon_exact",)],
-        *[
-            {**document, "guarantee": {**guarantee, name: value}}
-            for name, values in BAD_GUARANTEE.items()
-            for value in values
-        ],
-        [document],
-        None,
-        CANARY,
-    ]
-
-
-def test_other_files_are_refused() -> None:
-    """By both ways to read, and without a word of what they hold."""
-    for entry in bad_documents():
-        with pytest.raises(BadData, match="model") as caught:
-            AccuracyFirstRidge.from_json(json.dumps(entry))
-        assert CANARY not in str(caught.value)
-        with pytest.raises(BadData, match="model"):
-            load_estimator(json.dumps(entry))
-    for text in ("", "{" * 5000, CANARY, "\ud800"):
-        with pytest.raises(BadData, match="This is not a model file of dpmine accuracy-first") as caught:
-            load_estimator(text)
-        assert CANARY not in str(caught.value)
-
-
-def test_classes_that_are_none() -> None:
-    document = json.loads(fitted(AccuracyFirstLogistic).to_json())
-    for entry in [_without(document, "classes"), *[{**document, "classes": value} for value in BAD_CLASSES]]:
-        with pytest.raises(BadData, match="model"):
-            load_estimator(json.dumps(entry))
 
 
 def test_the_price_is_part_of_the_file() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from support.numpy_bits import NumpyBits
 from dpmine import BadParameter, Guarantee, Neighbors
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.models.histogram.density import Density, _drawn_places
-from dpmine.models.histogram.training import BinGrid, Bounds, NoisyHistogram
+from dpmine.models.histogram.training import Axis, Bounds, Grid, NoisyHistogram
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ PROMISE = Guarantee(Fraction(1, 3), Fraction(1, 10**6), Neighbors.REPLACE_ONE, "
 
 
 def _density(weights: Sequence[int], lower: float = 0, upper: float = 1) -> Density:
-    grid = BinGrid(Bounds.of(lower, upper), len(weights))
+    grid = Grid((Axis(Bounds.of(lower, upper), len(weights)),))
     return Density(NoisyHistogram(grid, tuple(weights)), (len(weights), 99), "exponential", PROMISE)
 
 
@@ -37,7 +37,8 @@ def test_pdf() -> None:
 @pytest.mark.parametrize("weights", [(3, 0, 1), (0, 0), (2**40, 1, 2**30, 0)])
 def test_pdf_integrates_to_one(weights: tuple[int, ...]) -> None:
     density = _density(weights, lower=-3, upper=5)
-    middles = (density.edges[1:] + density.edges[:-1]) / 2
+    edges = density.histogram.grid.axes[0].edges
+    middles = (edges[1:] + edges[:-1]) / 2
     assert float(density.pdf(middles).sum() * density.bin_width) == pytest.approx(1)
 
 
@@ -121,7 +122,8 @@ def test_plot_shows_the_density_and_its_guarantee(weights: tuple[int, ...]) -> N
     assert "ε = 0.333" in axes.get_title()
     assert axes.get_xlabel()
     assert axes.get_ylabel() == "density"
-    drawn = axes.patches[0].get_data()
+    drawn: Any = axes.patches[0]
+    drawn = drawn.get_data()
     assert drawn.values == pytest.approx(_density(weights).heights)
 
 

@@ -15,10 +15,11 @@ from dpmine import BadData, BadParameter, Neighbors, law
 from dpmine.models.histogram.bin_search import least_records
 from dpmine.models.histogram.estimator import PrivateHistogram
 from dpmine.models.histogram.training import (
-    BinGrid,
+    Axis,
     Bounds,
+    Grid,
     HistogramTraining,
-    Values,
+    Records,
     density_score,
     records_needed,
     stabilities,
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 
 CANARY = 918273.5
 X = np.random.default_rng(7).beta(2, 5, 5000)
+
+
+def _records(values: Any) -> Records:
+    return Records.of(np.asarray(values, np.float64)[:, np.newaxis])
 
 
 def _model(**changes: Any) -> PrivateHistogram:
@@ -62,7 +67,7 @@ def test_one_candidate_takes_the_whole_budget_for_training_and_no_delta(delta: o
     assert (model.guarantee_.epsilon, model.guarantee_.delta) == (Fraction(2), Fraction(0))
     assert model.result_.mechanism is None
     bits = NumpyBits(1)
-    noise = HistogramTraining().draw(BinGrid(Bounds.of(0, 1), 4), Fraction(2), bits=NumpyBits(1))
+    noise = HistogramTraining().draw(Grid((Axis(Bounds.of(0, 1), 4),)), Fraction(2), bits=NumpyBits(1))
     model = _model(bins=[4], epsilon=2)._fit(X, None, bits=bits)
     counts = np.histogram(X, np.linspace(0, 1, 5))[0]
     assert model.counts_ == pytest.approx(np.maximum(0, counts + np.array(noise) / 2**20))
@@ -118,7 +123,7 @@ def test_no_record_changes_the_laws_beyond_the_budget() -> None:
     bins, alpha = (2, 8, 32), Fraction(1, 2)
     size, held_out = 600, 600
     stable = stabilities(bins, records=size, alpha=alpha, failure=Fraction(1, 10**6))
-    grids = [BinGrid(Bounds.of(0, 1), count) for count in bins]
+    grids = [Grid((Axis(Bounds.of(0, 1), count),)) for count in bins]
     noise = [(0,) * count for count in bins]
     low, high = np.full(size, 0.01), np.full(held_out, 0.99)
     train = np.where(np.arange(size) == 0, 0.99, low)
@@ -138,10 +143,10 @@ def test_no_record_changes_the_laws_beyond_the_budget() -> None:
 
 def _index_law(grids: Any, noise: Any, data: Any, steps: list[Fraction], kind: Sensitivities) -> Any:
     models = [
-        HistogramTraining().fit(Values.of(data[0]), grid, Fraction(1, 2), draw)
+        HistogramTraining().fit(_records(data[0]), grid, Fraction(1, 2), draw)
         for grid, draw in zip(grids, noise, strict=True)
     ]
-    scores = [density_score(model, Values.of(data[1])) for model in models]
+    scores = [density_score(model, _records(data[1])) for model in models]
     found = comparable(scores, steps, epsilon=Fraction(1, 2), kind=kind)
     return law(list(found.scores), epsilon="1/2", mechanism="max_of_exponentials", sensitivity=found.sensitivity).pmf
 

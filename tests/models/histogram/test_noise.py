@@ -11,7 +11,7 @@ from support.numpy_bits import NumpyBits
 from support.tapes import assert_law
 
 from dpmine.models.histogram import training as noise
-from dpmine.models.histogram.training import GRID, BinGrid, Bounds, rounded_laplace
+from dpmine.models.histogram.training import GRID, Axis, Bounds, Grid, rounded_laplace
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
@@ -49,7 +49,7 @@ def test_counts_have_the_noise_of_two_records(monkeypatch: pytest.MonkeyPatch) -
         return 0
 
     monkeypatch.setattr(noise, "rounded_laplace", noted)
-    noise.HistogramTraining().draw(BinGrid(Bounds.of(0, 1), 3), Fraction(1, 4), bits=NumpyBits(1))
+    noise.HistogramTraining().draw(Grid((Axis(Bounds.of(0, 1), 3),)), Fraction(1, 4), bits=NumpyBits(1))
     assert scales == [8, 8, 8]
 
 

@@ -17,18 +17,19 @@ from support.numpy_bits import NumpyBits
 from dpmine import BadData, BadParameter, Guarantee, Neighbors
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.models.histogram.bin_search import least_records
-from dpmine.models.histogram.density import PlaneDensity
+from dpmine.models.histogram.density import Density
 from dpmine.models.histogram.estimator import PrivateHistogram
-from dpmine.models.histogram.spaces import Line, Plane, PlaneGrid, Points, space_of
 from dpmine.models.histogram.training import (
     GRID,
     GRID_BITS,
     MOST_BINS,
-    BinGrid,
+    Axis,
     Bounds,
+    Grid,
     HistogramTraining,
     NoisyHistogram,
-    Values,
+    Records,
+    Space,
     density_score,
     records_needed,
 )
@@ -38,20 +39,20 @@ ALPHA = Fraction(1, 2)
 PAIRS = np.random.default_rng(7).beta(2, 5, (6000, 2))
 
 
-def _grid(first: int, second: int, lower: float = 0, upper: float = 1) -> PlaneGrid:
+def _grid(first: int, second: int, lower: float = 0, upper: float = 1) -> Grid:
     bounds = Bounds.of(lower, upper)
-    return PlaneGrid((BinGrid(bounds, first), BinGrid(bounds, second)))
+    return Grid((Axis(bounds, first), Axis(bounds, second)))
 
 
-def _points(pairs: Any) -> Points:
-    return Points(np.asarray(pairs, np.float64).reshape(-1, 2), len(pairs))
+def _points(pairs: Any) -> Records:
+    return Records.of(np.asarray(pairs, np.float64).reshape(-1, 2))
 
 
-def _density(weights: Any, lower: float = 0, upper: float = 1) -> PlaneDensity:
+def _density(weights: Any, lower: float = 0, upper: float = 1) -> Density:
     given = np.array(weights)
     first, second = given.shape
     histogram = NoisyHistogram(_grid(first, second, lower, upper), tuple(given.ravel().tolist()))
-    return PlaneDensity(histogram, ((9, 9),), "exponential", PROMISE)
+    return Density(histogram, ((9, 9),), "exponential", PROMISE)
 
 
 def _model(**changes: Any) -> PrivateHistogram:
@@ -71,11 +72,11 @@ def test_counts_are_those_of_numpy(shape: tuple[int, int]) -> None:
 
 def test_every_record_is_counted_by_itself() -> None:
     """Counts of all are the sum of the counts of each: nothing of the others enters."""
-    plane = Plane.of([(7, 3)], -1, (1, 2))
+    plane = Space.of([(7, 3)], -1, (1, 2))
     wild = [(0.1, 1 / 3), (np.nan, 0.2), (np.inf, -np.inf), (1, 2), (-1, -1), (1e308, 5e-324), (-5, np.nan)]
     clipped = plane.clipped(wild)
-    together = plane.grids[0].counts(plane.data(clipped))
-    alone = sum(plane.grids[0].counts(plane.data(clipped[i : i + 1])) for i in range(len(wild)))
+    together = plane.grids[0].counts(Records.of(clipped))
+    alone = sum(plane.grids[0].counts(Records.of(clipped[i : i + 1])) for i in range(len(wild)))
     assert together.tolist() == np.asarray(alone).tolist()
     assert together.sum() == len(wild)
     assert clipped[1].tolist() == [-1, 0.2]  # missing: the lower bound of this number
@@ -93,7 +94,7 @@ def test_it_is_the_histogram_of_the_cells_numbers() -> None:
     assert here.weights == there.weights
     checked = np.random.default_rng(2).integers(0, 12, 40)
     own = density_score(here, _points(np.column_stack([(checked // 3 + 0.5) / 4, (checked % 3 + 0.5) / 3])))
-    assert own == density_score(there, Values.of((checked + 0.5) / 12))
+    assert own == density_score(there, Records.of((checked[:, np.newaxis] + 0.5) / 12))
 
 
 def _random_pairs(generator: np.random.Generator, count: int) -> np.ndarray:
@@ -212,13 +213,13 @@ def test_unusable_parameters_are_refused_before_data_are_read(changes: dict[str,
 
 
 def test_one_number_stands_for_two() -> None:
-    space = space_of([4, (2, 3)], 0, (1, 2))
-    assert isinstance(space, Plane)
+    space = Space.of([4, (2, 3)], 0, (1, 2))
+    assert space.features == 2
     assert space.candidates == ((4, 4), (2, 3))
     assert [bounds.lower for bounds in space.bounds] == [0, 0]
     assert [bounds.upper for bounds in space.bounds] == [1, 2]
-    assert space_of(np.array([[4, 4]]), 0, 1) == space_of([(4, 4)], (0, 0), (1, 1))
-    assert isinstance(space_of([4], 0, 1), Line)
+    assert Space.of(np.array([[4, 4]]), 0, 1) == Space.of([(4, 4)], (0, 0), (1, 1))
+    assert Space.of([4], 0, 1).features == 1
 
 
 @every("x", [[1.0, 2.0], [[1.0]], [[1.0, 2.0, 3.0]], [["kanarienvogel", 1]], [[1j, 2]], 3, np.zeros((2, 2, 2))])
@@ -237,7 +238,7 @@ def test_what_is_not_pairs_is_refused_without_a_word_of_it(x: Any) -> None:
     ],
 )
 def test_pairs_of_all_kinds(x: Any) -> None:
-    assert Plane.of([2], 0, 9).clipped(x).tolist() == [[1, 2.5], [0, 3]]
+    assert Space.of([(2, 2)], 0, 9).clipped(x).tolist() == [[1, 2.5], [0, 3]]
 
 
 def test_pdf() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import exp, log, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,11 +15,12 @@ from dpmine import BadParameter
 from dpmine.models.histogram.training import (
     GRID,
     GRID_BITS,
-    BinGrid,
+    Axis,
     Bounds,
+    Grid,
     HistogramTraining,
     NoisyHistogram,
-    Values,
+    Records,
     density_score,
     records_lost,
     records_needed,
@@ -31,8 +33,12 @@ DELTA = Fraction(1, 10**6)
 TRAINING = HistogramTraining()
 
 
-def _fit(values: list[float], bins: int, noise: tuple[int, ...]) -> NoisyHistogram[BinGrid]:
-    return TRAINING.fit(Values.of(np.array(values)), BinGrid(UNIT, bins), ALPHA, noise)
+def _records(values: Any) -> Records:
+    return Records.of(np.asarray(values, np.float64)[:, np.newaxis])
+
+
+def _fit(values: list[float], bins: int, noise: tuple[int, ...]) -> NoisyHistogram:
+    return TRAINING.fit(_records(np.array(values)), Grid((Axis(UNIT, bins),)), ALPHA, noise)
 
 
 def _steps(records: float) -> int:
@@ -69,7 +75,7 @@ def test_another_training_record_moves_the_score_within_the_bound(seed: int) -> 
         largest = max(sum(here.weights), sum(there.weights)) * GRID
         if largest == 0:
             continue
-        validation = Values.of(np.array(_random_records(generator, int(generator.integers(1, 9)))))
+        validation = _records(np.array(_random_records(generator, int(generator.integers(1, 9)))))
         change = abs(density_score(here, validation) - density_score(there, validation))
         assert change <= 4 * bins / largest
 
@@ -83,7 +89,7 @@ def test_another_validation_record_moves_the_score_within_the_bound(seed: int) -
         model = _fit(_random_records(generator, 5), bins, _random_noise(generator, bins))
         validation = _random_records(generator, int(generator.integers(1, 9)))
         scores = [
-            density_score(model, Values.of(np.array(records)))
+            density_score(model, _records(np.array(records)))
             for records in (validation, _neighbour(generator, validation, bins))
         ]
         assert abs(scores[0] - scores[1]) <= Fraction(2 * bins, len(validation))
@@ -97,7 +103,7 @@ def test_the_bound_on_training_is_tight(bins: int, records: int) -> None:
     noise = (0,) * bins
     here = _fit([low] * records, bins, noise)
     there = _fit([low] * (records - 1) + [high], bins, noise)
-    validation = Values.of(np.array([high]))
+    validation = _records(np.array([high]))
     change = density_score(there, validation) - density_score(here, validation)
     assert change == Fraction(4 * records - 2, records**2) * bins
     assert change / Fraction(4 * bins, records) == 1 - Fraction(1, 2 * records)
@@ -105,7 +111,7 @@ def test_the_bound_on_training_is_tight(bins: int, records: int) -> None:
 
 def test_the_bound_on_validation_is_attained() -> None:
     model = _fit([0.1] * 5, 4, (0,) * 4)
-    scores = [density_score(model, Values.of(np.array([place, 0.6]))) for place in (0.1, 0.9)]
+    scores = [density_score(model, _records(np.array([place, 0.6]))) for place in (0.1, 0.9)]
     assert scores[0] - scores[1] == Fraction(2 * 4, 2)
 
 
@@ -114,7 +120,7 @@ def test_half_the_bound_would_not_hold() -> None:
     records, bins = 100, 8
     here = _fit([0.01] * records, bins, (0,) * bins)
     there = _fit([0.01] * (records - 1) + [0.99], bins, (0,) * bins)
-    validation = Values.of(np.array([0.99]))
+    validation = _records(np.array([0.99]))
     assert density_score(there, validation) - density_score(here, validation) > Fraction(2 * bins, records)
 
 
@@ -162,7 +168,7 @@ def test_no_counts_left_means_the_uniform_density() -> None:
     model = _fit([0.1], 4, (_steps(-5),) * 4)
     assert model.weights == (0, 0, 0, 0)
     assert model.shares == (Fraction(1, 4),) * 4
-    assert density_score(model, Values.of(np.array([0.3]))) == -1 + 2
+    assert density_score(model, _records(np.array([0.3]))) == -1 + 2
 
 
 def test_the_score_is_the_integral_written_out() -> None:
@@ -170,12 +176,12 @@ def test_the_score_is_the_integral_written_out() -> None:
     heights = np.array([2.5, 1.0]) / 3.5 * 2
     validation = np.array([0.2, 0.7, 0.9])
     expected = -float((heights**2 / 2).sum()) + 2 / 3 * float(heights[0] + 2 * heights[1])
-    assert float(density_score(model, Values.of(validation))) == pytest.approx(expected, rel=1e-12)
+    assert float(density_score(model, _records(validation))) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_score_needs_validation_records() -> None:
     with pytest.raises(BadParameter, match="no validation records"):
-        density_score(_fit([0.1], 2, (0, 0)), Values.of(np.zeros(0)))
+        density_score(_fit([0.1], 2, (0, 0)), _records(np.zeros(0)))
 
 
 def test_noise_is_exactly_alpha_private() -> None:

@@ -14,7 +14,6 @@ from models.linear.data import LOSSES
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from sklearn.datasets import load_digits
-from sklearn.utils.estimator_checks import check_estimator
 from support.cases import every
 from support.numpy_bits import NumpyBits
 
@@ -132,27 +131,6 @@ def test_margins_are_lipschitz() -> None:
     assert ClassExamples(np.zeros((1, 3)), np.zeros(1, np.intp), 5).margins(one).tolist() == [0.0]
 
 
-NOT_THEIRS = "its y has other labels than the three that are named, which count as the first"
-EXPECTED_FAILED_CHECKS = {
-    **dict.fromkeys(("check_classifiers_one_label", "check_classifiers_regression_target"), NOT_THEIRS),
-    "check_supervised_y_no_nan": NOT_THEIRS,
-    "check_classifiers_classes": "its y holds texts, and the named classes are numbers",
-    "check_classifiers_train": "trains on two classes as well, and wants one column of decisions for them",
-    "check_decision_proba_consistency": "the same",
-    "check_class_weight_classifiers": "the same",
-    "check_classifier_data_not_an_array": "two fits have noise of their own, so they do not predict the same",
-    "check_fit_idempotent": "two fits have noise of their own, so they do not predict the same",
-    "check_supervised_y_2d": "two fits have noise of their own, so they do not predict the same",
-    **dict.fromkeys(("check_estimator_sparse_array", "check_estimator_sparse_matrix"), "has four classes"),
-    "check_dtype_object": "wants numpy's TypeError, whose text quotes the entry; ours is a ValueError without it",
-}
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_scikit_learn_accepts_named_classes() -> None:
-    check_estimator(dpmine.PrivateLogisticRegression(classes=[0, 1, 2]), expected_failed_checks=EXPECTED_FAILED_CHECKS)
-
-
 def three_clouds(size: int = 3000, seed: int = 0) -> tuple[Any, Any]:
     generator = np.random.default_rng(seed)
     codes = generator.integers(0, 3, size)
@@ -206,7 +184,7 @@ def test_one_of_several_regularisers_is_chosen() -> None:
 ])  # fmt: skip
 def test_the_guarantee_is_one_budget_for_all_classes(noise: str, method: str, delta: Any, rho: Any) -> None:
     model = dpmine.PrivateLogisticRegression(classes=list(range(7)), noise=noise, method=method)
-    promised = model.promise(features=["a", "b"])
+    promised = model.guarantee(features=["a", "b"])
     found = model.fit(*three_clouds(200)).guarantee_
     for guarantee in (promised, found):
         assert [guarantee.epsilon, guarantee.delta, guarantee.rho] == [1, delta, rho]
@@ -217,7 +195,7 @@ def test_the_noise_is_chosen_by_the_number_of_all_weights() -> None:
     """Three columns, the intercept one of them: 6 weights for three classes, 57 for twenty."""
     for classes, delta in [(3, 0), (20, Fraction(1, 10**6))]:
         model = dpmine.PrivateLogisticRegression(classes=list(range(classes)))
-        assert model.promise(features=["a", "b"]).delta == delta
+        assert model.guarantee(features=["a", "b"]).delta == delta
         assert model.fit(*three_clouds(200)).guarantee_.delta == delta
 
 

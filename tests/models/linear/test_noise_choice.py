@@ -46,7 +46,7 @@ def fitted(features: int, **parameters: Any) -> Any:
 def test_auto_takes_the_shorter_noise(method: str, epsilon: str, last_gamma: int) -> None:
     """The numbers of weights in docs/how-to/classifiers.md; an intercept is one of them."""
     model = PrivateLogisticRegression(epsilon=epsilon, method=method)
-    deltas = [model.promise(features=names(weights - 1)).delta for weights in (2, last_gamma, last_gamma + 1, 500)]
+    deltas = [model.guarantee(features=names(weights - 1)).delta for weights in (2, last_gamma, last_gamma + 1, 500)]
     assert deltas == [0, 0, DELTA, DELTA]
 
 
@@ -54,7 +54,7 @@ def test_auto_takes_the_shorter_noise(method: str, epsilon: str, last_gamma: int
 @every("features", [FEW, MANY])
 def test_what_is_fitted_is_what_was_promised(kind: Any, features: int) -> None:
     model = kind(feature_bounds=(-1, 1))
-    promise = model.promise(features=names(features))
+    promise = model.guarantee(features=names(features))
     guarantee = model.fit(*clouds(features)).guarantee_
     assert guarantee.delta == promise.delta == (DELTA if features == MANY else 0)
     assert (guarantee.epsilon, guarantee.zcdp) == (promise.epsilon, promise.zcdp)
@@ -62,8 +62,8 @@ def test_what_is_fitted_is_what_was_promised(kind: Any, features: int) -> None:
 
 
 def test_before_the_number_of_features_is_known_the_promise_is_the_most() -> None:
-    assert PrivateLogisticRegression().promise().delta == DELTA
-    assert PrivateLogisticRegression(noise="gamma").promise().delta == 0
+    assert PrivateLogisticRegression().guarantee().delta == DELTA
+    assert PrivateLogisticRegression(noise="gamma").guarantee().delta == 0
     rows, labels = clouds(FEW)
     listed = PrivateLogisticRegression(feature_bounds=(-1, 1)).fit(rows.tolist(), labels)  # as long as the first row
     assert listed.guarantee_.delta == 0
@@ -76,8 +76,8 @@ def test_a_charge_made_before_the_features_are_known_pays_for_any_number(kind: A
     given: dict[str, Any] = {"target_bounds": (0, 1)} if kind is PrivateRidge else {"method": method}
     for features in (FEW, MANY):
         model = kind(feature_bounds=(-1, 1), **given)
-        charge = model.pay()
-        spent = Amount.of(model.fit_paid(*clouds(features), charge).guarantee_)
+        charge = model.charge()
+        spent = Amount.of(model.fit_charged(*clouds(features), charge).guarantee_)
         assert tuple(spent) == tuple(Amount.of(charge.guarantee))
 
 
@@ -85,10 +85,10 @@ def test_what_costs_more_than_its_charge_is_withheld(tmp_path: Path, monkeypatch
     ledger = Ledger(f"sqlite:///{tmp_path / 'l.db'}")
     ledger.grant("people", epsilon=3)
     model = PrivateLogisticRegression(feature_bounds=(-1, 1), ledger=ledger, dataset="people")
-    promised = model.promise(features=names(FEW))
-    monkeypatch.setattr(LinearSettings, "promise", lambda *_: promised)
+    promised = model.guarantee(features=names(FEW))
+    monkeypatch.setattr(LinearSettings, "guarantee", lambda *_: promised)
     dearer = Guarantee(Fraction(2), Fraction(0), Neighbors.REPLACE_ONE, "row")
-    monkeypatch.setattr(LinearSettings, "_promised", lambda *_: dearer)
+    monkeypatch.setattr(LinearSettings, "_guaranteed", lambda *_: dearer)
     with pytest.raises(BadLedger, match="more than was charged"):
         model.fit(*clouds(FEW))
     assert not hasattr(model, "coef_")
@@ -97,7 +97,7 @@ def test_what_costs_more_than_its_charge_is_withheld(tmp_path: Path, monkeypatch
 def test_a_charge_for_few_features_does_not_pay_for_many() -> None:
     model = PrivateLogisticRegression(feature_bounds=(-1, 1))
     with pytest.raises(BadParameter, match="covers one run"):
-        model.fit_paid(*clouds(MANY), model.pay(names(FEW)))
+        model.fit_charged(*clouds(MANY), model.charge(names(FEW)))
 
 
 @every("features", [FEW, MANY])
@@ -140,7 +140,7 @@ def test_an_approximate_choice_shares_delta_with_the_training() -> None:
     noise = settings.vector_noise
     assert noise == GaussianNoise(DELTA / 2)
     assert settings._search(noise).chooser().delta == DELTA / 2
-    assert model.promise(features=names(MANY)).delta == DELTA
+    assert model.guarantee(features=names(MANY)).delta == DELTA
     assert fitted(MANY, noise="gaussian", **parameters).guarantee_.delta == DELTA
     pure = PrivateLogisticRegression(noise="gaussian", lambdas=[1, 2])._settings(1, names(MANY))
     assert pure.vector_noise == GaussianNoise(DELTA)
@@ -156,7 +156,7 @@ def test_where_no_delta_is_large_enough_auto_spends_none() -> None:
     model = PrivateLogisticRegression(epsilon=500, rows_per_unit=2, unit="customer")
     assert isinstance(model._settings(2, names(9000)).vector_noise, GammaNoise)
     with pytest.raises(BadParameter, match="smaller epsilon"):
-        PrivateLogisticRegression(epsilon=500, noise="gaussian")._settings(2, names(9)).promise()
+        PrivateLogisticRegression(epsilon=500, noise="gaussian")._settings(2, names(9)).guarantee()
 
 
 def test_the_regulariser_follows_the_noise() -> None:

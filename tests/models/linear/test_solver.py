@@ -26,7 +26,6 @@ from dpmine.models.linear.solver import (
     descent_steps,
     gradient_bound,
     minimise,
-    newton,
 )
 
 
@@ -63,7 +62,7 @@ def exact_gradient(problem: Problem, weights: Any) -> float:
 def test_certificate_bounds_the_exact_gradient(ridge: float, scale: float) -> None:
     """At the minimiser and away from it, where rounding is larger."""
     problem, accuracy = problem_of(LogisticLoss(), 60, 5, ridge)
-    found = newton(problem, accuracy.tolerance / 8)
+    found = problem.approached(accuracy.tolerance / 8)
     for weights in (found, found + scale * np.arange(5), scale * np.ones(5)):
         assert exact_gradient(problem, weights) <= gradient_bound(problem, weights, accuracy)
 
@@ -73,12 +72,12 @@ def test_certificate_bounds_the_exact_gradient(ridge: float, scale: float) -> No
 @every("size", [1, 40, 9000])
 def test_newton_is_certified(loss: Any, ridge: float, size: int) -> None:
     problem, accuracy = problem_of(loss, size, 4, ridge)
-    assert certified(problem, newton(problem, accuracy.tolerance / 8), accuracy)
+    assert certified(problem, problem.approached(accuracy.tolerance / 8), accuracy)
 
 
 def test_a_point_elsewhere_is_not_certified() -> None:
     problem, accuracy = problem_of(LogisticLoss(), 40, 4, 0.1)
-    found = newton(problem, accuracy.tolerance / 8)
+    found = problem.approached(accuracy.tolerance / 8)
     assert not certified(problem, found + 20 * accuracy.tolerance / accuracy.ridge, accuracy)
     assert not certified(problem, np.full(4, np.nan), accuracy)
 
@@ -87,7 +86,7 @@ def test_far_outside_the_ball_the_projection_counts() -> None:
     """A tilt that no budget expects: rounding grows with ‖w‖, the projected error does not."""
     problem, accuracy = problem_of(LogisticLoss(), 40, 4, 0.1)
     far = Problem(problem.examples, problem.loss, problem.ridges, problem.tilt * 1e12)
-    assert certified(far, newton(far, accuracy.tolerance / 8), accuracy)
+    assert certified(far, far.approached(accuracy.tolerance / 8), accuracy)
 
 
 @every("loss", LOSSES)
@@ -97,7 +96,7 @@ def test_descent_reaches_the_tolerance_in_its_public_steps(loss: Any, tilt: floa
     problem = Problem(problem.examples, loss, problem.ridges, tilt * np.array([0.6, 0.0, 0.0, 0.8]))
     steps = descent_steps(loss, accuracy)
     found = descend(problem, accuracy, steps=steps)
-    best = newton(problem, 1e-300)
+    best = problem.approached(1e-300)
     distance = np.linalg.norm(_projected(found, accuracy.radius) - _projected(best, accuracy.radius))
     assert distance <= accuracy.tolerance / accuracy.ridge
     halfway = descend(problem, accuracy, steps=steps // 5)
@@ -153,7 +152,7 @@ def test_a_singular_hessian_is_no_error() -> None:
     rows = np.repeat(np.arange(8)[:, np.newaxis] % 2, 2, axis=1) / 2.0
     problem = Problem(Examples(rows), HuberLoss(Fraction(1, 1000)), np.full(2, 1e-20), np.zeros(2))
     assert np.array_equal(problem.inverse_bound(), np.diag([1e20, 1e20]))
-    assert np.isfinite(newton(problem, 1e-9)).all()
+    assert np.isfinite(problem.approached(1e-9)).all()
 
 
 @pytest.mark.parametrize(
@@ -168,7 +167,7 @@ def test_newton_is_certified_with_narrow_corners(width: str, ridge: str, size: i
         ball = UnitBall(float(np.linalg.norm(features, axis=1).max()), intercept=True)
         examples = Examples(ball.rows(features, np.where(features[:, 0] > 0, 1.0, -1.0)))
         problem = Problem(examples, loss, np.full(dimension + 1, float(ridge)), np.zeros(dimension + 1))
-        assert certified(problem, newton(problem, accuracy.tolerance / 16), accuracy)
+        assert certified(problem, problem.approached(accuracy.tolerance / 16), accuracy)
 
 
 def test_where_rounding_may_hide_descent_is_refused() -> None:

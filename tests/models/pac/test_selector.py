@@ -11,7 +11,6 @@ from models.pac.oracles import some_records
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import check_estimator
 from support.cases import every
 from support.numpy_bits import NumpyBits
 
@@ -21,25 +20,12 @@ from dpmine.models.pac.thresholds import PublicGrid, Thresholds
 
 CANARY = 918273.5
 
-EXPECTED_FAILED_CHECKS = {
-    "check_classifier_data_not_an_array": "compares two fits, whose draws differ",
-    "check_fit_idempotent": "compares two fits, whose draws differ",
-    "check_supervised_y_2d": "compares two fits, whose draws differ",
-    "check_dtype_object": "wants numpy's TypeError, whose text quotes the entry",
-}
-
 
 def people(size: int = 4000, seed: int = 1) -> tuple[pd.DataFrame, np.ndarray]:
     """Rich are those of 41 and more, but for a few."""
     generator = np.random.default_rng(seed)
     frame = pd.DataFrame({"age": generator.integers(18, 90, size), "hours": generator.integers(0, 100, size)})
     return frame, np.where((frame["age"] >= 41) ^ (generator.random(size) < 0.02), "rich", "poor")
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_scikit_learn_accepts_it() -> None:
-    selector = HypothesisSelector("stumps", lower=-10, upper=10)
-    check_estimator(selector, expected_failed_checks=EXPECTED_FAILED_CHECKS)
 
 
 @pytest.mark.parametrize(
@@ -143,9 +129,6 @@ def test_types_of_frames_do_not_change_how_a_rule_is_written() -> None:
 @every(
     ("path", "value"),
     [
-        (["format"], "dpmine linear classifier"),
-        (["class", "name"], "trees"),
-        (["class", "grid"], -1),
         (["class", "lower"], 3),
         (["class", "lower"], "121"),
         (["class", "features"], ["age", "age"]),
@@ -153,22 +136,11 @@ def test_types_of_frames_do_not_change_how_a_rule_is_written() -> None:
         (["candidate"], [0, 3, ">"]),
         (["candidate"], [0, 3]),
         (["candidate"], [0, 10**6, ">="]),
-        (["candidate"], "best"),
         (["candidate"], [1, 3, ">="]),
         (["candidate"], [0, 3, 1]),
-        (["class", "features"], []),
-        (["class", "columns"], 2),
-        (["classes"], ["\ud800", "x"]),
         (["classes"], ["a\0", "a"]),
         (["requested", "epsilon"], "-1e999"),
-        (["requested"], None),
-        (["classes"], ["a"]),
-        (["guarantee", "epsilon_exact"], "0"),
-        (["mechanism"], None),
-        (["label"], 5),
         (["class", "whole"], ["hours"]),
-        (["class", "whole"], "age"),
-        (["class", "whole"], [["age"]]),
     ],
 )
 def test_broken_model_files_are_refused(path: list[str], value: Any) -> None:

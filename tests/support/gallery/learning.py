@@ -50,7 +50,7 @@ class Form:
     @property
     def claim(self) -> tuple[float, float]:
         """(ε, δ) that a fit is charged."""
-        charged = self.make().promise("unit" if self.units else None)
+        charged = self.make().guarantee("unit" if self.units else None)
         return float(charged.epsilon), float(charged.delta)
 
     def run(self, side: int) -> float:

@@ -89,11 +89,12 @@ class Runs:
     def command(self, data: Any, options: Mapping[str, Any], unit: str) -> Any:
         """Exit status, stderr and kind of output of `dpmine top-itemset`; None for data that it cannot open.
 
-        The budget is so large that no list is empty: what is said of an empty one is drawn.
+        The budget is so large that no list is empty, and all that was chosen is listed: the rest would be drawn.
         """
         words = _words(data, options)
         if words is None:
             return None
+        words += ["--min-support", "0"] if "release_support" in options else []
         budget = ["--epsilon", "1000", "--ledger", self._url, "--dataset", unit]
         outcome = self._command("top-itemset", *words, "--top", "3", "--format", "json", *budget)
         return outcome.status, outcome.err, _kind(outcome.out)

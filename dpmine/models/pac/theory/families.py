@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.models.entries import Floats
-    from dpmine.models.pac.hypothesis import Bools, Hypothesis, HypothesisClass, Records
+    from dpmine.models.pac.hypothesis import AnyClass, Bools, Hypothesis, Records
     from dpmine.parameters import Number
 
 
@@ -167,7 +167,7 @@ class Family(ABC):
     sampled: Any
 
     @abstractmethod
-    def cover(self, radius: Fraction) -> HypothesisClass[Any]:
+    def cover(self, radius: Fraction) -> AnyClass:
         """An r-cover of (H, ρ_U). Raises BadParameter for radii outside [finest, 1/4]."""
 
     def cover_size(self, radius: Fraction) -> int:
@@ -179,7 +179,7 @@ class Family(ABC):
         return Fraction(self.apart) * self.checked(radius)
 
     @abstractmethod
-    def sample_cover(self, features: Floats, radius: Fraction) -> HypothesisClass[Any]:
+    def sample_cover(self, features: Floats, radius: Fraction) -> AnyClass:
         """An r-cover of the class `sampled` by the share of these rows, shape (m, columns), on which two differ."""
 
     @abstractmethod

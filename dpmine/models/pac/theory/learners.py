@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.ledger.charging import ROW
@@ -29,7 +29,7 @@ from dpmine.selection.select import choose
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.models.entries import Floats
-    from dpmine.models.pac.hypothesis import Hypothesis, HypothesisClass, Records
+    from dpmine.models.pac.hypothesis import AnyClass, Hypothesis, Records
     from dpmine.models.pac.theory.families import Family
     from dpmine.parameters import Number
     from dpmine.selection.mechanisms.base import Mechanism
@@ -101,7 +101,7 @@ class CoverPlan:
         error_bound: of a draw from it.
     """
 
-    hypotheses: HypothesisClass[Any]
+    hypotheses: AnyClass
     error_bound: ErrorBound
 
 
@@ -157,8 +157,8 @@ def plan_cover(records: int, family: Family, target: Target, setting: Setting) -
     κ̂ is the largest with A ln(4|G_κ̂|/δ) ≤ m, up to one part in a million, and up to the finest cover that can be made.
     Raises BadData when even κ̂ = 1 takes more records, BadParameter where its cover cannot be made.
     """
-    if refusal := too_fine(family, target, setting):
-        raise BadParameter(refusal)
+    if reason := too_fine(family, target, setting):
+        raise BadParameter(reason)
     limit = target.radius(1, setting) / family.finest
     smoothness = largest_smoothness(target, records, family.cover_size, setting, limit)
     radius = target.radius(smoothness, setting)

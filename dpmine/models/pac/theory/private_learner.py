@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding, PrivacyUnit
+    from dpmine.models.entries import Entries
     from dpmine.models.pac.theory.families import Family
     from dpmine.parameters import Number
 
@@ -32,14 +33,14 @@ class LearningSettings(NamedTuple):
     target: Target
     learner: Learner
 
-    def promise(self) -> Guarantee:
+    def guarantee(self) -> Guarantee:
         """What learning will guarantee, before its notes."""
         unit = LABEL_UNIT if self.learner is Learner.LABEL_PRIVATE else ROW
         return Guarantee(self.target.epsilon, Fraction(0), Neighbors.REPLACE_ONE, unit)
 
 
 @dataclass(eq=False, repr=False)
-class PrivateLearner(HypothesisClassifier):
+class PrivateLearner(HypothesisClassifier[LearningSettings]):
     """A hypothesis out of an infinite class that is guaranteed to be nearly as good as the best, on records to come.
 
     The class is covered as finely as the number of rows allows, and one hypothesis of the cover is drawn by the
@@ -92,13 +93,12 @@ class PrivateLearner(HypothesisClassifier):
     upper: Number | Sequence[Number] | None = None
     learner: str = Learner.PRIVATE.value
     best_error: Number | None = None
-    classes: Sequence[Any] | None = None
+    classes: Sequence[object] | None = None
     neighbors: str = Neighbors.REPLACE_ONE.value
     rows_per_unit: int = field(init=False, default=1)
     """The error bound is for independent records, so no unit may have several."""
 
-    def _settings(self, rows: int, features: Sequence[str] | None = None) -> LearningSettings:
-        super()._settings(rows, features)
+    def _settings(self, rows: int, features: Sequence[str] | None = None) -> LearningSettings:  # noqa: ARG002
         learner = self._checked_learner()
         if Neighbors.parse(self.neighbors) is not Neighbors.REPLACE_ONE:
             raise BadParameter("Private learners need the relation replace_one: the number of records is public.")
@@ -111,9 +111,9 @@ class PrivateLearner(HypothesisClassifier):
         family = self._family(names)
         if features is not None:
             require_columns(family, len(features))
-        refusal = None if learner is Learner.LABEL_PRIVATE else too_fine(family, target, learner.setting)
-        if refusal:
-            raise BadParameter(refusal)
+        reason = None if learner is Learner.LABEL_PRIVATE else too_fine(family, target, learner.setting)
+        if reason:
+            raise BadParameter(reason)
         return LearningSettings(target, learner)
 
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
@@ -126,12 +126,14 @@ class PrivateLearner(HypothesisClassifier):
         if settings.learner is not Learner.LABEL_PRIVATE:
             plan_cover(rows, self._family(features), settings.target, settings.learner.setting)
 
-    def _learn(self, X: Any, y: Any, settings: LearningSettings, bounding: Bounding, *, bits: BitSource) -> None:
+    def _learn(
+        self, X: Entries, y: Entries, settings: LearningSettings, bounding: Bounding, *, bits: BitSource
+    ) -> None:
         records = self._records(X, y, bounding, bits=bits)
         family, target = self._family(self.names_), settings.target
-        found = learn(records, family, target, settings.learner, best_error=self.best_error, bits=bits)
-        self.hypothesis_, self.promise_ = found.hypothesis, found.error_bound
-        self.guarantee_ = found.guarantee.noting(*self._data_notes())
+        learned = learn(records, family, target, settings.learner, best_error=self.best_error, bits=bits)
+        self.hypothesis_, self.promise_ = learned.hypothesis, learned.error_bound
+        self.guarantee_ = learned.guarantee.noting(*self._data_notes())
 
     def _checked_learner(self) -> Learner:
         learner = named(Learner, "learner", self.learner)

@@ -105,10 +105,10 @@ def largest_smoothness(
         return records_for_cover(target, size_of_cover(target.radius(smoothness, setting)), setting)
 
     low = Fraction(1)
-    least = needed(low)
-    if least > count:
+    fewest = needed(low)
+    if fewest > count:
         raise BadData(
-            f"At least {least} records are needed for this accuracy, failure and epsilon, even if their distribution "
+            f"At least {fewest} records are needed for this accuracy, failure and epsilon, even if their distribution "
             "is the reference itself."
         )
     high = min(2 * low, most)

@@ -158,11 +158,11 @@ class SeparatorFamily(Family):
             return self.base
         predictions = self.base.predictions(features)
         words = packed_answers(predictions, hypotheses=self.base.size, records=len(features))
-        most = _MOST_COMPARED // compared
+        allowed = _MOST_COMPARED // compared
         reach = floor(radius * len(features))
-        found = greedy_centres(self.base.size, lambda centre, among: disagreements(words, centre, among) <= reach)
-        centres = list(islice(found, most + 1))
-        if len(centres) > most:
+        all_centres = greedy_centres(self.base.size, lambda centre, among: disagreements(words, centre, among) <= reach)
+        centres = list(islice(all_centres, allowed + 1))
+        if len(centres) > allowed:
             return self.base
         return SampleCover(self.columns, tuple(map(self.base.hypothesis, centres)))
 

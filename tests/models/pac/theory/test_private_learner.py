@@ -4,19 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import check_estimator
 from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter, PrivateLearner
 from dpmine.models.pac.theory.families import ThresholdFamily
-
-EXPECTED_FAILED_CHECKS = {
-    "check_classifier_data_not_an_array": "compares two fits, whose draws differ",
-    "check_fit_idempotent": "compares two fits, whose draws differ",
-    "check_supervised_y_2d": "compares two fits, whose draws differ",
-    "check_dtype_object": "wants numpy's TypeError, whose text quotes the entry",
-}
 
 
 def uniform(size: int, columns: int = 1, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -83,10 +75,3 @@ def test_too_few_rows_are_refused_with_the_number_that_is_enough() -> None:
 def test_bad_parameters(parameters: dict[str, Any], hint: str) -> None:
     with pytest.raises(BadParameter, match=hint):
         PrivateLearner(**{"lower": 0, "upper": 1, **parameters}).fit(*uniform(5000))
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_scikit_learn_accepts_it() -> None:
-    """Label-private: the others refuse the few rows of most checks, because nothing could be promised."""
-    learner = PrivateLearner("stumps", learner="label_private", lower=-10, upper=10)
-    check_estimator(learner, expected_failed_checks=EXPECTED_FAILED_CHECKS)
