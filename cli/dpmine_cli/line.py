@@ -23,6 +23,8 @@ from dpmine_cli.output import Destination
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from typer._click.core import Context
+
     from dpmine.io.files import PathName
     from dpmine.io.input import Input
     from dpmine.options.tables import Option
@@ -170,7 +172,7 @@ def add(app: typer.Typer, name: str, function: Callable[[CommandLine], None], sh
 class _Command(TyperCommand):
     """A command that takes each option once, and whose values are converted here where that is easy."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """The arguments that are left. Raises BadParameter for an option of one value that is given twice."""
         _convert_here(self.get_params(ctx))
         if not ctx.resilient_parsing:  # while a shell completes the line
@@ -181,7 +183,7 @@ class _Command(TyperCommand):
 class Group(TyperGroup):
     """Commands below one name, whose values are converted here where that is easy."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """The arguments that are left for the command below."""
         _convert_here(self.get_params(ctx))
         return super().parse_args(ctx, args)

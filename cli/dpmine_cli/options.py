@@ -219,11 +219,6 @@ def _typed_value(value: str) -> str:
         return value
     if isinstance(known, list | tuple):
         return ",".join(map(str, known))
-    names = {named.name for named in (*MECHANISMS, *WAYS)}
-    return (
-        typed_names(known)
-        if known in names
-        else quote(known)
-        if isinstance(known, str) and known.isprintable()
-        else value
-    )
+    if known in {named.name for named in (*MECHANISMS, *WAYS)}:
+        return typed_names(known)
+    return quote(known) if isinstance(known, str) and known.isprintable() else value
