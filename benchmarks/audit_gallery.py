@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
-from support.gallery.broken import BROKEN
+from support.gallery.mistakes import BROKEN
 from support.gallery.sound import SOUND
 
 from dpmine import audit

@@ -72,8 +72,8 @@ def plain(features: np.ndarray, targets: np.ndarray, epsilons: np.ndarray, targe
         return float(residuals @ residuals / (2 * n) + RIDGE / 2 * weights @ weights)
 
     least = risk(np.linalg.solve(gram / n + RIDGE * np.eye(p), moments / n))
-    price = 16 * (radius + 1) ** 2 / n * np.log(2 * len(epsilons) / FAILURE) / target
-    scale = (radius + 1) ** 2 / n / price
+    charge = 16 * (radius + 1) ** 2 / n * np.log(2 * len(epsilons) / FAILURE) / target
+    scale = (radius + 1) ** 2 / n / charge
     bar = -target / 2 + generator.laplace(scale=2 * scale)
     path = falling_noise(np.concatenate([gram.ravel(), moments]), epsilons, generator)
     weights, accepted = np.zeros(p), 0
@@ -109,8 +109,8 @@ def timed(work: Callable[[], object]) -> float:
 
 def steps_of(model: AccuracyFirstRidge, terms: SearchTerms) -> int:
     """How many hypotheses a fit looked at, from what it cost."""
-    paid = model.guarantee_.ex_post_epsilon
-    return terms.epsilons.index(paid - terms.test.charge) + 1 if model.reached_ else len(terms.epsilons)
+    charged = model.guarantee_.ex_post_epsilon
+    return terms.epsilons.index(charged - terms.test.charge) + 1 if model.reached_ else len(terms.epsilons)
 
 
 def compare(name: str, data: tuple[np.ndarray, np.ndarray], model: AccuracyFirstRidge, repeats: int) -> None:

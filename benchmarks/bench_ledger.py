@@ -38,7 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 RESULTS = Path(__file__).resolve().parent / "results"
 EARLIER, CHARGES = (10, 100_000), 200
 ACCOUNTINGS = ("basic", "zcdp")
-PROMISE = Guarantee(Fraction(1, 10), Fraction(1, 10**9), Neighbors.REPLACE_ONE)
+GUARANTEE = Guarantee(Fraction(1, 10), Fraction(1, 10**9), Neighbors.REPLACE_ONE)
 MOST, MOST_GROWTH = 2.5, 1.1  # in bare transactions; of many entries beside few
 FORMAT = "{:12} {:>12} {:>10} {:>10} {:>10} {:>14} {:>8}"
 
@@ -92,9 +92,9 @@ def timed(call: Callable[[], object]) -> float:
 
 def filled(url: str, accounting: str, earlier: int) -> str:
     """The name of a data set with so many entries: all between the second and the last are written at once."""
-    name, ledger, amount = f"{accounting} {earlier}", Ledger(url), Amount.of(PROMISE)
+    name, ledger, amount = f"{accounting} {earlier}", Ledger(url), Amount.of(GUARANTEE)
     ledger.grant(name, epsilon=10**6, delta="1/2", accounting=accounting)
-    ledger.charge(name, PROMISE, job="past")
+    ledger.charge(name, GUARANTEE, job="past")
     like, budget, rows = ledger.history(name)[-1], ledger.budget(name), []
     for number in range(3, earlier):
         entry = replace(like, number=number)
@@ -112,7 +112,10 @@ def measure(store: str, url: str, bare: Callable[[], None]) -> None:
     """A line for each kind of accounting and number of earlier entries."""
     ledger, cases = Ledger(url), [(accounting, earlier) for accounting in ACCOUNTINGS for earlier in EARLIER]
     names = [filled(url, *case) for case in cases]
-    calls: list[Callable[[], object]] = [*(partial(ledger.charge, name, PROMISE, job="bench") for name in names), bare]
+    calls: list[Callable[[], object]] = [
+        *(partial(ledger.charge, name, GUARANTEE, job="bench") for name in names),
+        bare,
+    ]
     *charges, alone = np.array([[timed(call) for call in calls] for _ in range(CHARGES)]).T
     medians = {}
     for case, times in zip(cases, charges, strict=True):

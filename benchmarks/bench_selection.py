@@ -20,8 +20,8 @@ from dpmine.exact.noise import LaplaceNoise, draw
 from dpmine.exact.reals import Constant, StandardExponential, Uniform, argmax, floor, happens, less_than, uniform_below
 from dpmine.selection.recommend import build_mechanism
 from dpmine.selection.select import choose
-from dpmine.selection.universes.base import MANY_DUMMIES
 from dpmine.selection.universes.dense import Levels
+from dpmine.selection.universes.protocol import MANY_DUMMIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -26,13 +26,13 @@ from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import recommend, usable
-from dpmine.selection.universes.base import MANY_DUMMIES
+from dpmine.selection.universes.protocol import MANY_DUMMIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dpmine.itemsets.transactions.interface import Baskets
-    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.mechanisms.mechanism import Mechanism
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SETS = {

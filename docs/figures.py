@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import dpmine
 from dpmine.io.atomic import new_figure, write_picture
 from dpmine.selection.recommend import Shape
-from dpmine.selection.universes.base import MANY_DUMMIES
+from dpmine.selection.universes.protocol import MANY_DUMMIES
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from dpmine.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from dpmine.auditing.audit_report import AuditReport
     from dpmine.auditing.call import audit
-    from dpmine.auditing.report import AuditReport
     from dpmine.errors import (
         AccuracyWarning,
         AlreadyCharged,
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from dpmine.reporting.call import report
     from dpmine.reporting.evidence.folder import verify_evidence
     from dpmine.selection.select import Law, Selection, law, select
-    from dpmine.selection.universes.base import Universe
     from dpmine.selection.universes.dense import Levels
+    from dpmine.selection.universes.protocol import Universe
 
 
 __all__ = [
@@ -98,7 +98,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "auditing.report": "AuditReport",
+    "auditing.audit_report": "AuditReport",
     "auditing.call": "audit",
     "errors": "AccuracyWarning AlreadyCharged AlreadyGranted BadData BadLedger BadParameter BudgetExceeded DpmineError "
     "LayoutWarning NotPrivate SpeedWarning UnreadableFile",
@@ -122,7 +122,7 @@ _HOMES = {
     "reporting.call": "report",
     "reporting.evidence.folder": "verify_evidence",
     "selection.select": "Law Selection law select",
-    "selection.universes.base": "Universe",
+    "selection.universes.protocol": "Universe",
     "selection.universes.dense": "Levels",
 }
 """Modules of this package, and the public names that each holds."""

@@ -157,11 +157,12 @@ def _selection(bits: BitSource) -> Finding:
     from fractions import Fraction
 
     from dpmine.selection.recommend import build_mechanism
-    from dpmine.selection.select import as_universe, choose, law
+    from dpmine.selection.select import choose, law
+    from dpmine.selection.universes.dense import Dense
 
     exact = law(_SCORES, mechanism=_CHOOSER, epsilon=1, delta="1e-3")
     mechanism = build_mechanism(_CHOOSER, epsilon=1, delta="1e-3", neighbors="replace_one")
-    place = choose(mechanism, as_universe(_SCORES), sensitivity=Fraction(1), bits=bits)
+    place = choose(mechanism, Dense(_SCORES), sensitivity=Fraction(1), bits=bits)
     chance = exact.nothing if place is None else exact.pmf[place]
     if not (chance > 0 and abs(exact.pmf.sum() + exact.nothing - 1) < 1e-9):
         return State.FAILED, "chose a candidate whose exact probability is 0: reinstall dpmine."

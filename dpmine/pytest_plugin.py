@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from dpmine.auditing.targets.report import TargetReport
+    from dpmine.auditing.targets.target_report import TargetReport
 
 _MARKER = "dpmine_audit(seconds=20, samples=100000, confidence='0.9999', ...): the budget of the fixture dpmine_audit"
 _DEFAULTS: dict[str, Any] = {"seconds": 20, "confidence": "0.9999"}

@@ -59,7 +59,7 @@ PRINTED = "(theory, output, as printed)"
 
 @dataclass(frozen=True)
 class Run:
-    """What one run paid, the excess risk of what it kept, and whether that was accepted."""
+    """What one run charged, the excess risk of what it kept, and whether that was accepted."""
 
     loss: float
     excess: float
@@ -173,10 +173,10 @@ def searched(task: Task) -> dict[str, tuple[Method, Variant]]:
     return {NOISE_REDUCTION: (task.method, Variant.SHARP), PAPER_TEST: (task.method, Variant.PAPER), **others}
 
 
-def promised(task: Task) -> dict[str, tuple[Method, Variant, Fraction | int]]:
+def guaranteed(task: Task) -> dict[str, tuple[Method, Variant, Fraction | int]]:
     """Methods that trust a theorem: the method of noise, whose constants, and the share of the target to ask it for.
 
-    With an expected excess of at most γα, the chance of more than α is at most γ (Markov): the promise of the others.
+    With an expected excess of at most γα, the chance of more than α is at most γ (Markov): the guarantee of the others.
     """
     found: dict[str, tuple[Method, Variant, Fraction | int]] = {
         "theory": (task.method, Variant.PAPER, 1),
@@ -191,7 +191,7 @@ def promised(task: Task) -> dict[str, tuple[Method, Variant, Fraction | int]]:
 def as_printed(problem: Problem, target: float) -> float:
     """The ε at which theorem 3.3 of the paper, as printed, is the target: for losses of slope at most 1.
 
-    The losses of a ridge regression are steeper, so on ridge it promises nothing; the paper's figure has it there.
+    The losses of a ridge regression are steeper, so on ridge it guarantees nothing; the paper's figure has it there.
     """
     unit = 2 * problem.dimension / (problem.size * float(RIDGE))
     linear, square = 2**0.5 * unit, unit**2
@@ -206,7 +206,7 @@ def one_round(task: Task, targets: tuple[Fraction, ...], found: Results) -> None
         runs = {name: paths[kind].search(task.settings(target, test=test)) for name, (kind, test) in methods.items()}
         plan = Doubling.of(task.bounds, target=target, failure=FAILURE, epsilon_max=LAST)
         runs[DOUBLING] = task.run(doubling(task.objective, task.method, plan, bits=BITS))
-        for name, (kind, constants, share) in promised(task).items():
+        for name, (kind, constants, share) in guaranteed(task).items():
             outcome = from_theory(task.objective, kind, share * target, constants=constants, bits=BITS)
             runs[name] = task.run(outcome)
         for name, run in runs.items():
@@ -234,8 +234,8 @@ def table(task: Task, found: Results) -> None:
     )
     targets = list(next(iter(found.values())))
     print(f"{'':<32}" + "".join(f"{target:>22g}" for target in targets))
-    prices = (float(task.settings(Fraction(str(t))).terms(task.bounds).test.charge) for t in targets)
-    print(f"{'(the sharp test alone)':<32}" + "".join(f"{price:>22.4g}" for price in prices))
+    charges = (float(task.settings(Fraction(str(t))).terms(task.bounds).test.charge) for t in targets)
+    print(f"{'(the sharp test alone)':<32}" + "".join(f"{charge:>22.4g}" for charge in charges))
     if not task.problem.classes:
         levels = (as_printed(task.problem, target) for target in targets)
         print(f"{PRINTED:<32}" + "".join(f"{level:>22.4g}" for level in levels))

@@ -47,7 +47,7 @@ class Variant(StrEnum):
     """Of the test, of the radius of the ball, and of the constants of a theorem."""
 
     SHARP = "sharp"
-    """This project's: the same promise for less."""
+    """This project's: the same guarantee for less."""
     PAPER = "paper"
     """As in Ligett et al. 2017."""
 
@@ -94,8 +94,8 @@ def laplace_test(target: Fraction, *, tests: int, failure: Fraction) -> Threshol
     Accepting a query below 0 has probability ≤ γ = `failure`; accepting costs ε_0, accepting none ε_0/2.
     Source: Ligett et al. 2017, Algorithm 3.
     """
-    price = decimal_above(above(lambda: 16 * logarithm(2 * tests / failure), _BITS) / target, DIGITS)
-    return ThresholdTest(target / 2, LaplaceNoise(2 / price), LaplaceNoise(4 / price), price, price / 2)
+    charge = decimal_above(above(lambda: 16 * logarithm(2 * tests / failure), _BITS) / target, DIGITS)
+    return ThresholdTest(target / 2, LaplaceNoise(2 / charge), LaplaceNoise(4 / charge), charge, charge / 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +129,8 @@ class Doubling:
         width = Fraction(float(bounds.sensitivities(np.array([bounds.radius]))[0]))
         allowed = goal - rounding
         tries = max(len(epsilons) / (2 * odds), Fraction(_LEAST_ODDS))
-        price = above(lambda: logarithm(tries), _BITS) * 2 * width / allowed
-        return cls(epsilons, allowed, width, decimal_above(price, DIGITS))
+        charge = above(lambda: logarithm(tries), _BITS) * 2 * width / allowed
+        return cls(epsilons, allowed, width, decimal_above(charge, DIGITS))
 
     def accepts(self, excess: Fraction, *, bits: BitSource) -> bool:
         """Whether excess + Lap(Δ/ε_test) ≤ α/2, decided exactly; of an excess above α with probability ≤ γ/K."""
@@ -138,7 +138,7 @@ class Doubling:
         return less_than(noise, Constant(self.allowed / 2 - excess), bits=bits)
 
     def cost(self, steps: int) -> Fraction:
-        """Σ (ε_j + ε_test) over the first `steps` levels: every hypothesis and every test is paid for."""
+        """Σ (ε_j + ε_test) over the first `steps` levels: every hypothesis and every test is charged for."""
         return sum(self.epsilons[:steps], steps * self.charge)
 
 
@@ -157,7 +157,7 @@ def doubling(objective: Objective, method: Method, search: Doubling, *, bits: Bi
     Law: hypothesis j is accepted with probability F(α/2 − its excess), F of Lap(Δ/ε_test), if none was before. With
     probability at least 1 − γ, none whose excess is above α is accepted.
     Raises BadParameter for Brownian noise, whose δ would be paid at every level.
-    Source: Ligett et al. 2017, section 4, the baseline "DoublingMethod"; every test is paid for here.
+    Source: Ligett et al. 2017, section 4, the baseline "DoublingMethod"; every test is charged for here.
     """
     require_pure(method)
     require_increasing(search.epsilons)
@@ -171,7 +171,7 @@ def doubling(objective: Objective, method: Method, search: Doubling, *, bits: Bi
 
 @dataclass(frozen=True, slots=True)
 class Untested:
-    """A hypothesis that no test has seen: what is promised of it is an expectation only."""
+    """A hypothesis that no test has seen: what is guaranteed of it is an expectation only."""
 
     weights: Floats
     """Shape (p,)."""
@@ -182,7 +182,7 @@ class Untested:
 def from_theory(
     objective: Objective, method: Method, target: Number, *, constants: Variant = Variant.PAPER, bits: BitSource
 ) -> Untested:
-    """One hypothesis, at the level at which a theorem promises the target on average; nothing is tested.
+    """One hypothesis, at the level at which a theorem guarantees the target on average; nothing is tested.
 
     Costs that level, `theory_level`. Raises BadParameter as that does.
     The sharp bound of outputs is for noise that is not projected on the ball, so there it is not.

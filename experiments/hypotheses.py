@@ -85,7 +85,7 @@ def finite_bound(size: int, records: int, epsilon: Fraction | None) -> float:
     return 2 * sqrt(log(2 * size / FAILURE) / (2 * records)) + lost / records
 
 
-def promised_smoothness(records: int, epsilon: Fraction, accuracy: Fraction) -> Fraction:
+def guaranteed_smoothness(records: int, epsilon: Fraction, accuracy: Fraction) -> Fraction:
     """κ̂ of the learner; 0 where it refuses."""
     try:
         planned = plan_cover(records, FAMILY, target_of(epsilon, accuracy), Setting.AGNOSTIC)
@@ -95,13 +95,13 @@ def promised_smoothness(records: int, epsilon: Fraction, accuracy: Fraction) -> 
 
 
 def learner_accuracy(distribution: Mixture, records: int, epsilon: Fraction) -> Fraction | None:
-    """The least a in thousandths that is promised for this κ; None where none up to 1/2 is."""
+    """The least a in thousandths that is guaranteed for this κ; None where none up to 1/2 is."""
     smoothness = Fraction(distribution.smoothness)
 
-    def is_promised(thousandths: int) -> bool:
-        return promised_smoothness(records, epsilon, Fraction(thousandths, 1000)) >= smoothness
+    def is_guaranteed(thousandths: int) -> bool:
+        return guaranteed_smoothness(records, epsilon, Fraction(thousandths, 1000)) >= smoothness
 
-    return Fraction(least(is_promised, start=1, end=500), 1000) if is_promised(500) else None
+    return Fraction(least(is_guaranteed, start=1, end=500), 1000) if is_guaranteed(500) else None
 
 
 def thresholds_chosen(records: Records) -> dict[tuple[str, Fraction | None], float]:
@@ -116,7 +116,7 @@ def thresholds_chosen(records: Records) -> dict[tuple[str, Fraction | None], flo
 
 
 def excess_by_records(distribution: Mixture, records: int, repeats: int) -> figures.Rows:
-    """All methods at one m. The learner is given the least accuracy that it can promise for the true κ."""
+    """All methods at one m. The learner is given the least accuracy that it can guarantee for the true κ."""
     generator = np.random.default_rng([SEED, records, int(distribution.smoothness)])
     accuracies = {epsilon: learner_accuracy(distribution, records, epsilon) for epsilon in EPSILONS}
     found: dict[tuple[str, Fraction | None], list[float]] = {}
@@ -129,9 +129,9 @@ def excess_by_records(distribution: Mixture, records: int, repeats: int) -> figu
                 chosen["learner", epsilon] = float(learned.hypothesis.threshold)
         for key, threshold in chosen.items():
             found.setdefault(key, []).append(distribution.excess(threshold))
-    promised = {("learner", epsilon): float(a) for epsilon, a in accuracies.items() if a is not None}
+    guaranteed = {("learner", epsilon): float(a) for epsilon, a in accuracies.items() if a is not None}
     return [
-        (*key, records, np.array(values), promised.get(key, finite_bound(2**20, records, key[1])))
+        (*key, records, np.array(values), guaranteed.get(key, finite_bound(2**20, records, key[1])))
         for key, values in found.items()
     ]
 
@@ -145,7 +145,7 @@ def print_excess(name: str, rows: figures.Rows, sizes: tuple[int, ...]) -> None:
         )
     learnt = {(epsilon, m) for method, epsilon, m, _, _ in rows if method == "learner"}
     refused = [f"m = {m}, ε = {float(e):g}" for e in EPSILONS for m in sizes if (e, m) not in learnt]
-    print(f"{name:<14}the learner promises no a ≤ 1/2 at: {'; '.join(refused) or '-'}")
+    print(f"{name:<14}the learner guarantees no a ≤ 1/2 at: {'; '.join(refused) or '-'}")
 
 
 def part_1(folder: Path, *, quick: bool) -> None:
@@ -195,14 +195,14 @@ def part_2(folder: Path, *, quick: bool) -> None:
             values = [expected_errors(Levels(three_best(b, gap)), mechanism) for b in bits]
             curves[mechanism, gap] = bits, values
             print(f"{f'{mechanism}, gap {gap}':<34}" + "".join(f"{value:>7.1f}" for value in values))
-    promised = [errors_lost_by_exponential(2**b, epsilon=1, failure=FAILURE) for b in bits]
-    print(f"{'exponential promises':<34}" + "".join(f"{value:>7}" for value in promised))
-    print(f"{f'large_margin promises, gap {reach}':<34}" + f"{margin:>7}" * len(bits))
+    guaranteed = [errors_lost_by_exponential(2**b, epsilon=1, failure=FAILURE) for b in bits]
+    print(f"{'exponential guarantees':<34}" + "".join(f"{value:>7}" for value in guaranteed))
+    print(f"{f'large_margin guarantees, gap {reach}':<34}" + f"{margin:>7}" * len(bits))
     first = next(b for b in range(1, 64) if errors_lost_by_exponential(2**b, epsilon=1, failure=FAILURE) > margin)
-    print(f"The promises cross at |H| = 2^{first}.")
+    print(f"The guarantees cross at |H| = 2^{first}.")
     for mechanism, gap in (("large_margin", reach), ("large_margin_tight", 250)):
         print(f"exponential begins to lose more than {mechanism}, gap {gap}: |H| = 2^{crossing(gap, mechanism)}")
-    figures.plot_margin(curves, (promised, margin), refined(quick=quick), folder)
+    figures.plot_margin(curves, (guaranteed, margin), refined(quick=quick), folder)
 
 
 def refined(*, quick: bool) -> dict[tuple[str, str], tuple[list[int], list[float]]]:
@@ -302,9 +302,9 @@ def part_4(folder: Path, *, quick: bool) -> None:
             print(f"ε = {epsilon:<5g}a = {a:<5g}fully private {fully[0]:>9,} to {fully[-1]:>9,}; labels only", end=" ")
             print(f"{labels[0]:>9,}, fewer {wins[0] if wins else 'for no κ up to 1e15'}")
     print_separators()
-    reach = promised_smoothness(2000, EPSILONS[1], Fraction(3, 10))
+    reach = guaranteed_smoothness(2000, EPSILONS[1], Fraction(3, 10))
     print(f"Mean excess true error, narrow bumps, m = 2,000, ε = 0.1, {repeats} samples; learners at a = 0.3")
-    print(f"the fully private learner promises it up to κ = {float(reach):.1f}, labels only from m = ", end="")
+    print(f"the fully private learner guarantees it up to κ = {float(reach):.1f}, labels only from m = ", end="")
     print(labels_needed(target_of(0.1, 0.3)))
     bumps = [bump(width) for width in 10.0 ** -np.arange(1, 14)]
     measured = {one.smoothness: on_bump(one, repeats) for one in bumps}

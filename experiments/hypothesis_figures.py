@@ -33,7 +33,7 @@ def plot_excess(results: dict[str, Rows], epsilons: tuple[Fraction, ...], folder
     styles = {
         "exponential": ("o-", "exponential and max_of_exponentials: bound"),
         "max_of_exponentials": ("x-", None),
-        "learner": ("s-", "learner: promised a"),
+        "learner": ("s-", "learner: guaranteed a"),
         "not private": (".-", "not private: bound"),
     }
     for line, epsilon in zip(grid, epsilons, strict=True):
@@ -56,7 +56,7 @@ def plot_excess(results: dict[str, Rows], epsilons: tuple[Fraction, ...], folder
     save(figure, folder, "excess")
 
 
-def plot_margin(curves: dict[tuple[str, int], Any], promises: tuple[Any, int], grids: Any, folder: Path) -> None:
+def plot_margin(curves: dict[tuple[str, int], Any], guarantees: tuple[Any, int], grids: Any, folder: Path) -> None:
     """`curves`: (log2 |H|, expected errors) by mechanism and gap; `grids`: by data and mechanism."""
     figure = new_figure(13, 5.5)
     left, right = figure.subplots(1, 2)
@@ -71,8 +71,10 @@ def plot_margin(curves: dict[tuple[str, int], Any], promises: tuple[Any, int], g
         label = f"{mechanism}, gap {gap}"
         left.plot(*curves[mechanism, gap], style, color=colour, linewidth=width, alpha=alpha, markersize=4, label=label)
     bits = curves["exponential", wide][0]
-    left.plot(bits, promises[0], "--", color=COLOURS[0], linewidth=1, label="exponential: promise, any data")
-    left.axhline(promises[1], linestyle="--", color=COLOURS[2], linewidth=1, label=f"large_margin: promise, gap {wide}")
+    left.plot(bits, guarantees[0], "--", color=COLOURS[0], linewidth=1, label="exponential: guarantee, any data")
+    left.axhline(
+        guarantees[1], linestyle="--", color=COLOURS[2], linewidth=1, label=f"large_margin: guarantee, gap {wide}"
+    )
     left.axvline(64, color="#555555", linewidth=0.8, label="|H| = 2^64")
     left.set(xlabel="log2 |H|", title="3 near-best hypotheses, ε = 1, m = 10,000")
     colours = dict(
@@ -149,7 +151,7 @@ def plot_shells(found: list[Any], folder: Path) -> None:
         one.plot(axes)
         axes.set_xscale("symlog", linthresh=10)
         axes.set_xlim(0, 1.2 * max(one.excesses[-1], one.margin))
-        axes.set_title(f"{one.hypotheses}, {one.records:,} records; better promise: {one.better}")
+        axes.set_title(f"{one.hypotheses}, {one.records:,} records; better guarantee: {one.better}")
         axes.get_legend().remove()
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
     save(figure, folder, "shells")

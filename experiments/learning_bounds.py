@@ -19,7 +19,7 @@ from dpmine.exact.reals import GUARD_BITS, Ball, above, below, exact_ball, logar
 from dpmine.models.pac.theory.sample_complexity import PRECISION, Setting, Target, converged, float_above, whole_above
 from dpmine.parameters import Number, exact_number, exact_share, not_negative, positive, probability, whole
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanisms.base import unit_reach
+from dpmine.selection.mechanisms.mechanism import unit_reach
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,7 +26,7 @@ def adult(folder: Path, *, most_common: int | None = None) -> tuple[np.ndarray, 
     """Categories as 0/1 columns, numbers divided by their ranges, rows divided by √12, which no norm exceeds.
 
     `most_common` keeps only the indicator columns that are 1 most often in the data, and all numbers: a selection that
-    a private run would have to pay for.
+    a private run would be charged for.
     """
     columns, indicators, labels = adult_columns(folder)
     numbers = np.column_stack([columns[name] / largest for name, largest in ADULT_RANGES.items()])

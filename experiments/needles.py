@@ -151,12 +151,12 @@ class Trials:
     Attributes:
         tried: number of samples that were learnt from, one a place.
         failed: how many of the thresholds had error above 1/4.
-        promised: for uniform places, the least expected share of failures of any ε-private learner.
+        guaranteed: for uniform places, the least expected share of failures of any ε-private learner.
     """
 
     tried: int
     failed: int
-    promised: float
+    guaranteed: float
 
     @property
     def share(self) -> Fraction:

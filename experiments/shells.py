@@ -1,7 +1,7 @@
 """How many hypotheses are nearly as good as the best, and which mechanism gains by that. NOT private.
 
 For public or synthetic data only: everything here is a plain function of the records, without any noise. The shell H(t)
-holds the hypotheses with at most e_min + t errors. Proof of the two promises, with their constants:
+holds the hypotheses with at most e_min + t errors. Proof of the two guarantees, with their constants:
 docs/proofs/models/hypothesis_classes.md, section "Shells".
 """
 
@@ -20,9 +20,9 @@ from dpmine.io.atomic import new_figure
 from dpmine.parameters import Number, positive, probability
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
-from dpmine.selection.mechanisms.base import unit_reach
 from dpmine.selection.mechanisms.large_margin import LargeMargin
-from dpmine.selection.select import build_mechanism
+from dpmine.selection.mechanisms.mechanism import unit_reach
+from dpmine.selection.recommend import build_mechanism
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -42,7 +42,7 @@ _GRID = "#d9d9d9"
 
 @dataclass(frozen=True, slots=True)
 class Shells:
-    """Sizes of the shells of a class on some records, and what two mechanisms promise there. NOT private.
+    """Sizes of the shells of a class on some records, and what two mechanisms guarantee there. NOT private.
 
     "Excess errors" are errors on these records beyond those of the best hypothesis.
 
@@ -55,12 +55,12 @@ class Shells:
         sizes: |H(t)| at these t, increasing, the last |H|.
         epsilon: ε of the mechanisms.
         delta: δ of large_margin.
-        failure: η; each promise holds with probability at least 1 − η.
-        neighbors: the relation; the exponential mechanism promises more under add_remove.
+        failure: η; each guarantee holds with probability at least 1 − η.
+        neighbors: the relation; the exponential mechanism guarantees more under add_remove.
         near: ℓ*, the least ℓ with |H(γ*(ℓ))| ≤ ℓ; at most |H|.
         margin: γ*(ℓ*), in records.
-        large_margin: (6/ε) ln(2ℓ*/η), the excess errors that large_margin promises.
-        exponential: (2/ε) ln(|H|/η), or half of it under add_remove: what the exponential mechanism promises.
+        large_margin: (6/ε) ln(2ℓ*/η), the excess errors that large_margin guarantees.
+        exponential: (2/ε) ln(|H|/η), or half of it under add_remove: what the exponential mechanism guarantees.
     """
 
     hypotheses: str
@@ -84,20 +84,20 @@ class Shells:
 
     @property
     def better(self) -> str:
-        """The mechanism that promises fewer excess errors; "exponential", which needs no δ, in a tie."""
+        """The mechanism that guarantees fewer excess errors; "exponential", which needs no δ, in a tie."""
         return LARGE_MARGIN if self.large_margin < self.exponential else EXPONENTIAL
 
     @property
     def is_empty(self) -> bool:
-        """Whether the better promise says nothing: no hypothesis of the class has more excess errors."""
+        """Whether the better guarantee says nothing: no hypothesis of the class has more excess errors."""
         return min(self.large_margin, self.exponential) >= self.excesses[-1]
 
     def reached(self, mechanism: str) -> int | None:
         """The least t with Pr[excess errors ≤ t] ≥ 1 − η, by the exact law of a mechanism. NOT private.
 
-        The promises hold for all records; this is what happens on these. None where the mechanism chooses nothing with
-        a probability above η. In float64; where there are thousands of shells, margin mechanisms take seconds. Raises
-        BadParameter and NotPrivate as `select` does.
+        The guarantees hold for all records; this is what happens on these. None where the mechanism chooses nothing
+        with a probability above η. In float64; where there are thousands of shells, margin mechanisms take seconds.
+        Raises BadParameter and NotPrivate as `select` does.
         """
         chooser = build_mechanism(
             mechanism, epsilon=self.epsilon, delta=self.delta, neighbors=self.neighbors, candidates=self.size
@@ -127,16 +127,16 @@ class Shells:
             "neighbors": str(self.neighbors),
             "near": self.near,
             "margin": self.margin,
-            "promises": {LARGE_MARGIN: self.large_margin, EXPONENTIAL: self.exponential},
+            "guarantees": {LARGE_MARGIN: self.large_margin, EXPONENTIAL: self.exponential},
             "better": self.better,
             "empty": self.is_empty,
         }
 
     def __str__(self) -> str:
-        return "\n".join([*self._heading(), *self._table(), *self._promises()])
+        return "\n".join([*self._heading(), *self._table(), *self._guarantees()])
 
     def plot(self, ax: Any = None) -> Any:
-        """|H(t)| by t with both promises and the margin, on new axes where none are given; the axes. NOT private."""
+        """|H(t)| by t with both guarantees and the margin, on new axes where none are given; the axes. NOT private."""
         axes = new_figure(8, 4.5).subplots() if ax is None else ax
         right = 1.3 * max(self.margin, self.large_margin, self.exponential)  # what is farther off decides nothing
         axes.step(
@@ -145,8 +145,8 @@ class Shells:
             where="post",
             color=_COLOURS[0],
         )
-        axes.axvline(self.large_margin, color=_COLOURS[1], label="large_margin promises")
-        axes.axvline(self.exponential, color=_COLOURS[2], label="exponential promises")
+        axes.axvline(self.large_margin, color=_COLOURS[1], label="large_margin guarantees")
+        axes.axvline(self.exponential, color=_COLOURS[2], label="exponential guarantees")
         axes.axvline(
             self.margin, color=_COLOURS[1], linestyle="--", linewidth=1, label="margin that large_margin needs"
         )
@@ -161,10 +161,10 @@ class Shells:
         return axes
 
     def _heading(self) -> list[str]:
-        promise = f"ε = {self.epsilon}, δ = {float(self.delta):g}, {str(self.neighbors).replace('_', '-')}"
+        guarantee = f"ε = {self.epsilon}, δ = {float(self.delta):g}, {str(self.neighbors).replace('_', '-')}"
         return [
             f"Shells of {self.hypotheses}: {self.size} hypotheses, {self.records} records. NOT private.",
-            f"The best hypothesis has {self.least_errors} errors. {promise}.",
+            f"The best hypothesis has {self.least_errors} errors. {guarantee}.",
         ]
 
     def _table(self) -> list[str]:
@@ -174,7 +174,7 @@ class Shells:
         left, right = (max(map(len, column)) for column in zip(("t", "|H(t)|"), *rows, strict=True))
         return [f"  {excess:>{left}}  {size:>{right}}" for excess, size in [("t", "|H(t)|"), *rows]]
 
-    def _promises(self) -> list[str]:
+    def _guarantees(self) -> list[str]:
         sure = f"with probability {float(1 - self.failure):g}"
         empty = [f"Neither says anything: no hypothesis has more than {self.excesses[-1]}."] if self.is_empty else []
         near = f"(hypotheses within its margin of {self.margin:.1f}: {self.near})"
@@ -182,7 +182,7 @@ class Shells:
             f"large_margin: at most {self.large_margin:.1f} more errors {sure} {near}",
             f"exponential:  at most {self.exponential:.1f} more errors {sure}",
             *empty,
-            f"The better promise: {self.better}.",
+            f"The better guarantee: {self.better}.",
         ]
 
 
@@ -202,7 +202,7 @@ def shells(
         hypotheses: a finite class.
         epsilon: ε > 0 of both mechanisms.
         delta: δ in (0, 1) of large_margin.
-        failure: η in (0, 1), the probability with which a promise may fail.
+        failure: η in (0, 1), the probability with which a guarantee may fail.
         neighbors: "replace_one" or "add_remove".
 
     Raises BadParameter for numbers out of range. Source: Chaudhuri, Hsu & Song 2014, Corollary 2 and Theorem 3, with

@@ -25,7 +25,8 @@ from dpmine.models.linear.preprocessing import UnitBall
 from dpmine.models.linear.training import ramp_score
 from dpmine.models.validation.procedure import Trained, train_candidates, train_validated
 from dpmine.models.validation.terms import ValidationTerms, comparable
-from dpmine.selection.select import as_universe, choose
+from dpmine.selection.select import choose
+from dpmine.selection.universes.dense import Dense
 from experiments.linear_data import adult, magic
 from experiments.validation_baselines import (
     SCORES,
@@ -99,7 +100,7 @@ class Fold:
         steps = [score.stability(release).sensitivity(terms.train_size, terms.validation_size) for release in releases]
         scores = [score.of(model, self.validation, release) for model, release in zip(models, releases, strict=True)]
         found = comparable(scores, steps, epsilon=chooser.epsilon, kind=terms.sensitivities, caution=terms.caution)
-        index = choose(chooser, as_universe(list(found.scores)), sensitivity=found.sensitivity, bits=self.bits)
+        index = choose(chooser, Dense(found.scores), sensitivity=found.sensitivity, bits=self.bits)
         assert index is not None
         return Trained(
             int(index), LAMBDAS[int(index)], finals[int(index)], terms.guarantee(2 * chooser.epsilon, Fraction(0))

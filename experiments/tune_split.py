@@ -11,7 +11,7 @@ from itertools import product
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.large_margin import LargeMarginTight
-from dpmine.selection.universes.base import MANY_DUMMIES
+from dpmine.selection.universes.protocol import MANY_DUMMIES
 
 Shape = Callable[[float], tuple[tuple[float, ...], tuple[int, ...]]]
 SUCCESS = 0.95

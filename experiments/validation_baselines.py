@@ -22,7 +22,9 @@ from dpmine.models.validation.procedure import Trained, Training, random_order, 
 from dpmine.models.validation.terms import UNIT, Stability, fixed_point_mean
 from dpmine.parameters import Number, positive, whole
 from dpmine.privacy import Guarantee, Neighbors
-from dpmine.selection.select import as_universe, build_mechanism, choose
+from dpmine.selection.recommend import build_mechanism
+from dpmine.selection.select import choose
+from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -76,7 +78,7 @@ def alpha_split(
     alpha = _budget(parameters, epsilon)
     models = train_candidates(training, parameters, train, alpha / len(parameters), bits=bits)
     index = _fewest_errors(models, validation, errors, alpha, bits=bits)
-    return Trained(index, parameters[index], models[index], _promise(alpha, overlap, unit))
+    return Trained(index, parameters[index], models[index], _guarantee(alpha, overlap, unit))
 
 
 def data_split(
@@ -106,7 +108,7 @@ def data_split(
         for parameter, part in zip(parameters, parts, strict=True)
     ]
     index = _fewest_errors(models, validation, errors, alpha, bits=bits)
-    return Trained(index, parameters[index], models[index], _promise(alpha, overlap, unit))
+    return Trained(index, parameters[index], models[index], _guarantee(alpha, overlap, unit))
 
 
 def random_choice(
@@ -125,7 +127,7 @@ def random_choice(
     alpha = _budget(parameters, epsilon)
     index = uniform_below(len(parameters), bits=bits)
     model = train_candidates(training, [parameters[index]], train, alpha, bits=bits)[0]
-    return Trained(index, parameters[index], model, _promise(alpha, Overlap.DISJOINT, unit))
+    return Trained(index, parameters[index], model, _guarantee(alpha, Overlap.DISJOINT, unit))
 
 
 def control(
@@ -147,9 +149,12 @@ def control(
     models = train_candidates(training, parameters, train, alpha, bits=bits)
     scores = [Fraction(score(model, validation)) for model in models]
     index = max(range(len(models)), key=scores.__getitem__)
-    promise = _promise(alpha, Overlap.DISJOINT, unit)
+    guarantee = _guarantee(alpha, Overlap.DISJOINT, unit)
     return Trained(
-        index, parameters[index], models[index], promise.without_privacy("the best validation score was taken exactly")
+        index,
+        parameters[index],
+        models[index],
+        guarantee.without_privacy("the best validation score was taken exactly"),
     )
 
 
@@ -163,7 +168,7 @@ def _fewest_errors(
 ) -> int:
     relation = Neighbors.REPLACE_ONE
     chooser = build_mechanism("exponential", epsilon=alpha, delta=0, neighbors=relation)
-    scores = as_universe([-int(errors(model, validation)) for model in models])
+    scores = Dense([-int(errors(model, validation)) for model in models])
     return int(choose(chooser, scores, sensitivity=Fraction(1), bits=bits))
 
 
@@ -173,7 +178,7 @@ def _budget(parameters: Sequence[Parameter], epsilon: Number) -> Fraction:
     return positive("epsilon", epsilon)
 
 
-def _promise(alpha: Fraction, overlap: Overlap, unit: str) -> Guarantee:
+def _guarantee(alpha: Fraction, overlap: Overlap, unit: str) -> Guarantee:
     total = 2 * alpha if overlap is Overlap.SHARED else alpha
     return of_asserted_unit(Guarantee(total, Fraction(0), Neighbors.REPLACE_ONE, ROW), unit, "one record each")
 

@@ -47,11 +47,11 @@ def _sound() -> bytes:
         ledger = dpmine.Ledger(f"sqlite:///{path}")
         ledger.grant("shop", epsilon=2, parts="by_index")
         for number in range(8):
-            ledger.charge("shop/north" if number % 3 else "shop", _promise("1/8"), job="x" * 200)
+            ledger.charge("shop/north" if number % 3 else "shop", _guarantee("1/8"), job="x" * 200)
         ledger.settle(ledger.charge("shop", _reserved("1/2"), job="search"), "1/4")
         ledger.grant("mill", epsilon=2, delta="1e-5", parts="by_index", accounting="zcdp")
         for number in range(8):
-            ledger.charge("mill/north" if number % 3 else "mill", _promise("1/8"), job="x" * 200)
+            ledger.charge("mill/north" if number % 3 else "mill", _guarantee("1/8"), job="x" * 200)
         ledger.settle(ledger.charge("mill", _reserved("1/8"), job="search"), "1/16")
         ledger.grant("barn", epsilon=1)
         with closing(sqlite3.connect(path)) as connection:
@@ -59,7 +59,7 @@ def _sound() -> bytes:
         return path.read_bytes()
 
 
-def _promise(epsilon: str) -> Guarantee:
+def _guarantee(epsilon: str) -> Guarantee:
     return Guarantee(Fraction(epsilon), Fraction(0), Neighbors.REPLACE_ONE)
 
 
@@ -86,7 +86,7 @@ def _use(path: Path, choices: Choices) -> None:
     name = choices.one(tuple(_ADDED_UP))
     place = name + choices.one(("", "/north", "/south"))
     earlier = _log(path, name)
-    ask(lambda: ledger.charge(place, _promise(epsilon), job="fuzz"))
+    ask(lambda: ledger.charge(place, _guarantee(epsilon), job="fuzz"))
     later = _log(path, name)
     grew = len(later) == len(earlier) + 1 and later[: len(earlier)] == earlier
     readable = earlier and later  # a damaged page may hide all of them

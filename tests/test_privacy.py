@@ -13,7 +13,7 @@ from support.cases import every
 from dpmine.errors import BadParameter
 from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors, rounded_up
 
-PROMISE = Guarantee(Fraction(1, 3), Fraction(1, 10**6), Neighbors.REPLACE_ONE, unit="customer")
+GUARANTEE = Guarantee(Fraction(1, 3), Fraction(1, 10**6), Neighbors.REPLACE_ONE, unit="customer")
 
 
 @pytest.mark.parametrize("name", ["replace_one", "replace-one", Neighbors.REPLACE_ONE])
@@ -28,7 +28,7 @@ def test_unknown_relations(name: Any) -> None:
 
 
 def test_json_form() -> None:
-    assert json.loads(json.dumps(PROMISE.to_dict())) == {
+    assert json.loads(json.dumps(GUARANTEE.to_dict())) == {
         "epsilon": 0.33333333333333337,
         "delta": 1e-06,
         "epsilon_exact": "1/3",
@@ -44,28 +44,28 @@ def test_json_form() -> None:
 
 
 def test_text_form() -> None:
-    assert str(PROMISE) == "ε = 1/3, δ = 1e-06 per customer, neighbours replace-one"
+    assert str(GUARANTEE) == "ε = 1/3, δ = 1e-06 per customer, neighbours replace-one"
     pure = Guarantee(Fraction(1), Fraction(0), Neighbors.ADD_REMOVE)
     assert str(pure) == "ε = 1, δ = 0 per unit, neighbours add-remove"
 
 
 def test_without_privacy() -> None:
-    open_result = PROMISE.without_privacy("first").without_privacy("second")
+    open_result = GUARANTEE.without_privacy("first").without_privacy("second")
     assert not open_result.private
     assert open_result.notes == ("first", "second")
     assert str(open_result) == "not private: first; second"
-    assert PROMISE.private
-    assert PROMISE.notes == ()
+    assert GUARANTEE.private
+    assert GUARANTEE.notes == ()
 
 
 def test_for_unit() -> None:
-    assert PROMISE.for_unit("invoice").unit == "invoice"
-    assert PROMISE.unit == "customer"
+    assert GUARANTEE.for_unit("invoice").unit == "invoice"
+    assert GUARANTEE.unit == "customer"
 
 
 def test_guarantees_are_frozen() -> None:
     with pytest.raises(FrozenInstanceError):
-        PROMISE.epsilon = Fraction(0)  # type: ignore[misc]
+        GUARANTEE.epsilon = Fraction(0)  # type: ignore[misc]
 
 
 @every(
@@ -96,14 +96,14 @@ def test_what_the_user_gave_is_shown_again(value: float) -> None:
     assert rounded_up(Fraction(repr(value))) == value
 
 
-PAID = ExPostGuarantee(
+CHARGED = ExPostGuarantee(
     Fraction(10), Fraction(0), Neighbors.REPLACE_ONE, "row", notes=("clipped",), ex_post_epsilon=Fraction(1, 3)
 )
 
 
-def test_a_price_is_told_beside_what_was_reserved() -> None:
-    assert PAID.epsilon_max == PAID.epsilon == 10
-    assert json.loads(json.dumps(PAID.to_dict())) == {
+def test_a_charge_is_told_beside_what_was_reserved() -> None:
+    assert CHARGED.epsilon_max == CHARGED.epsilon == 10
+    assert json.loads(json.dumps(CHARGED.to_dict())) == {
         "epsilon": 10.0,
         "delta": 0.0,
         "epsilon_exact": "10",
@@ -121,28 +121,28 @@ def test_a_price_is_told_beside_what_was_reserved() -> None:
     }
 
 
-def test_text_form_of_a_price() -> None:
-    assert str(PAID) == "ex-post ε = 1/3 of at most ε = 10, δ = 0 per row, neighbours replace-one"
-    quarter = replace(PAID, ex_post_epsilon=Fraction(1, 4), delta=Fraction(1, 10**6))
+def test_text_form_of_a_charge() -> None:
+    assert str(CHARGED) == "ex-post ε = 1/3 of at most ε = 10, δ = 0 per row, neighbours replace-one"
+    quarter = replace(CHARGED, ex_post_epsilon=Fraction(1, 4), delta=Fraction(1, 10**6))
     assert str(quarter) == "ex-post ε = 0.25 of at most ε = 10, δ = 1e-06 per row, neighbours replace-one"
-    assert str(PAID.without_privacy("exact")) == "not private: clipped; exact"
+    assert str(CHARGED.without_privacy("exact")) == "not private: clipped; exact"
 
 
-def test_a_price_stays_when_a_promise_is_told_otherwise() -> None:
-    """Of the same kind, with the same price; notes and unit change."""
-    for other in (PAID.for_unit("customer"), PAID.noting("more"), PAID.without_privacy("exact")):
+def test_a_charge_stays_when_a_guarantee_is_told_otherwise() -> None:
+    """Of the same kind, with the same charge; notes and unit change."""
+    for other in (CHARGED.for_unit("customer"), CHARGED.noting("more"), CHARGED.without_privacy("exact")):
         assert isinstance(other, ExPostGuarantee)
         assert other.ex_post_epsilon == Fraction(1, 3)
-    assert PAID.for_unit("customer").unit == "customer"
-    assert PAID.noting("more", "still").notes == ("clipped", "more", "still")
+    assert CHARGED.for_unit("customer").unit == "customer"
+    assert CHARGED.noting("more", "still").notes == ("clipped", "more", "still")
 
 
-def test_a_price_is_part_of_the_promise() -> None:
-    plain = Guarantee(PAID.epsilon, PAID.delta, PAID.neighbors, PAID.unit, notes=PAID.notes)
-    assert isinstance(PAID, Guarantee)
-    assert plain != PAID
-    assert replace(PAID, ex_post_epsilon=Fraction(1, 2)) != PAID
+def test_a_charge_is_part_of_the_guarantee() -> None:
+    plain = Guarantee(CHARGED.epsilon, CHARGED.delta, CHARGED.neighbors, CHARGED.unit, notes=CHARGED.notes)
+    assert isinstance(CHARGED, Guarantee)
+    assert plain != CHARGED
+    assert replace(CHARGED, ex_post_epsilon=Fraction(1, 2)) != CHARGED
     with pytest.raises(TypeError):
         ExPostGuarantee(Fraction(10), Fraction(0), Neighbors.REPLACE_ONE)  # type: ignore[call-arg]
     with pytest.raises(FrozenInstanceError):
-        PAID.ex_post_epsilon = Fraction(0)  # type: ignore[misc]
+        CHARGED.ex_post_epsilon = Fraction(0)  # type: ignore[misc]

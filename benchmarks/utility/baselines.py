@@ -11,7 +11,7 @@ import numpy as np
 from dpmine.exact.noise import discrete_laplace
 from dpmine.privacy import Neighbors
 from dpmine.selection.top_k import OneShot
-from dpmine.selection.universes.base import Level
+from dpmine.selection.universes.protocol import Level
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
-    from dpmine.selection.universes.base import Score
+    from dpmine.selection.universes.protocol import Score
 
 MISS = 0.05  # the probability that γ of the truncated scores is made for
 

@@ -101,7 +101,7 @@ def terms(case: Case, setting: Setting, delta: Fraction = DELTA) -> ListTerms:
 
 def default_way(case: Case, setting: Setting, mechanism: str = "auto") -> Way:
     """What `dpmine.top_itemsets` runs without a catalogue."""
-    return build_way(replace(terms(case, setting), mechanism=mechanism)).way
+    return build_way(replace(terms(case, setting), mechanism=mechanism))
 
 
 def requested(mechanism: str) -> Maker:

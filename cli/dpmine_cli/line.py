@@ -153,7 +153,7 @@ def add(app: typer.Typer, name: str, function: Callable[[CommandLine], None], sh
         if not line.options.get("dry_run"):
             function(line)
             return
-        from dpmine.ledger.dry_run import DryRun
+        from dpmine.ledger.charging import DryRun
 
         try:
             function(line)

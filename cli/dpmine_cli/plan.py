@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from dpmine_cli.line import CommandLine
     from dpmine_cli.output import Document
 
@@ -79,11 +80,40 @@ def _audit_own(line: CommandLine) -> Document:
 
 def _audit_target(line: CommandLine) -> Document:
     from dpmine.auditing import Claim, ScoreVectors, call
-    from dpmine.auditing.targets.loading import load_target
 
     claim = Claim.parse(line.claim)
     neighbors = ScoreVectors(line.sensitivity or 1, line.neighbors or "replace-one")
-    return call.audit(load_target(line.target), claim, neighbors, seconds=line.seconds or 60)
+    return call.audit(_load_target(line.target), claim, neighbors, seconds=line.seconds or 60)
+
+
+def _load_target(name: str) -> Any:
+    """The function, or the object with `law` or `sample`, of a name such as "package.module:function".
+
+    Modules of the working directory are found, too. Importing a module runs it. Raises BadParameter where there is
+    none, or its module raises on import.
+    """
+    from dpmine.errors import BadParameter
+
+    module, colon, path = name.partition(":")
+    if not (module and colon and path):
+        raise BadParameter("A target is written package.module:function, such as noise:noisy_max.")
+    folder = str(Path.cwd())
+    sys.path.insert(0, folder)
+    try:
+        target = import_module(module)
+    except ModuleNotFoundError as error:
+        raise BadParameter(
+            f"There is no module {error.name!r}: install it, or run the command in the folder it is in."
+        ) from None
+    except Exception as error:  # noqa: BLE001 - whatever a stranger's module raises
+        raise BadParameter(f"Importing {module} raised {type(error).__name__}: import it in Python to see.") from None
+    finally:
+        sys.path.remove(folder)
+    for part in path.split("."):
+        if not hasattr(target, part):
+            raise BadParameter(f"{module} has no {path!r}: name one of its functions after the colon.")
+        target = getattr(target, part)
+    return target
 
 
 def _require_one_audit(line: CommandLine) -> None:

@@ -38,8 +38,8 @@ def report(line: CommandLine) -> None:
     prepared = PreparedReport.of(line.jobs, line.output, line.results, named=_NAMED, guard=guard, **options)
     if line.dry_run:
         print(f"Results are kept in '{prepared.store.folder}'.")
-        if prepared.course is not None and prepared.course.missed:
-            print(f"Missed, and run first: {', '.join(map(str, prepared.course.missed))}.")
+        if prepared.window_run is not None and prepared.window_run.missed:
+            print(f"Missed, and run first: {', '.join(map(str, prepared.window_run.missed))}.")
         print(prepared.batch)
         return
     from dpmine.reporting.page.render import render
@@ -89,7 +89,7 @@ def _say_outcomes(done: Report, messages: Messages) -> None:
         messages.notice(done.granted)
     for outcome in done.followed:
         say = messages.notice if outcome.error is None else messages.warn
-        say(outcome.said)
+        say(outcome.summary)
     if done.rejected:
         messages.warn(done.rejected)
     if left := done.left:

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any, overload
 
 from dpmine.auditing import run
 from dpmine.auditing.targets.claims import Claim
+from dpmine.auditing.targets.comparison import Budget, HasLaw, compare_laws, compare_runs
 from dpmine.auditing.targets.neighbours import Family, Sides, as_family
-from dpmine.auditing.targets.search import Budget, compare_laws, compare_runs
+from dpmine.auditing.targets.sampling import Batch
 from dpmine.errors import BadParameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from dpmine.auditing.report import AuditReport
-    from dpmine.auditing.targets.report import TargetReport
+    from dpmine.auditing.audit_report import AuditReport
+    from dpmine.auditing.targets.sampling import Runs
+    from dpmine.auditing.targets.target_report import TargetReport
     from dpmine.parameters import Number
 
 
@@ -32,7 +34,7 @@ def audit(
 
 @overload
 def audit(
-    mechanism: Any,
+    mechanism: Runs | HasLaw,
     claim: Claim | str,
     neighbors: Family | Iterable[Sides],
     *,
@@ -47,7 +49,7 @@ def audit(
 
 
 def audit(
-    mechanism: Any = None,
+    mechanism: str | Runs | HasLaw | None = None,
     claim: Claim | str | None = None,
     neighbors: Family | Iterable[Sides] | None = None,
     **options: Any,
@@ -106,8 +108,8 @@ def audit(
     budget = Budget(**options)
     if not isinstance(stated, Claim):
         raise BadParameter("claim must be a Claim, such as Claim(epsilon=1), or a text such as 'epsilon=1'.")
-    if hasattr(mechanism, "law"):
+    if isinstance(mechanism, HasLaw):
         return compare_laws(mechanism, stated, family, budget)
-    if not callable(mechanism) and not hasattr(mechanism, "sample"):
+    if not (callable(mechanism) or isinstance(mechanism, Batch)):
         raise BadParameter("A mechanism is a function of a data set, or has a method `law` or `sample`.")
     return compare_runs(mechanism, stated, family, budget)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dpmine.selection.laws.profile import FloatArray
     from dpmine.selection.laws.stopping import StoppingSearch
-    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.mechanisms.mechanism import Mechanism
 
 
 _LARGEST_EXPONENT = 700.0  # of e^ε in float64
@@ -86,21 +86,21 @@ def privacy_profile(left: FloatArray, right: FloatArray, epsilon: float, precisi
     Source: Balle, Barthe & Gaboardi 2018, section 2 (the hockey-stick divergence).
     """
     factor = math.exp(min(epsilon, _LARGEST_EXPONENT))
-    least = left * (1 - precision.relative) - precision.absolute
-    most = right * (1 + precision.relative) + precision.absolute
-    return float(np.maximum(0.0, least - factor * most).sum())
+    lower = left * (1 - precision.relative) - precision.absolute
+    upper = right * (1 + precision.relative) + precision.absolute
+    return float(np.maximum(0.0, lower - factor * upper).sum())
 
 
 def measured_epsilon(
-    left: FloatArray, right: FloatArray, delta: float, *, precision: Precision = DIRECT, least: float = 0.0
+    left: FloatArray, right: FloatArray, delta: float, *, precision: Precision = DIRECT, lower: float = 0.0
 ) -> float:
-    """The least ε ≥ `least` with δ(ε) ≤ `delta`, from `left` to `right`; never above the true one.
+    """The least ε ≥ `lower` with δ(ε) ≤ `delta`, from `left` to `right`; never above the true one.
 
-    A `least` already known from elsewhere saves the search where this pair shows no more.
+    A `lower` bound already known from elsewhere saves the search where this pair shows no more.
     """
-    low, high = least, max(least, -math.log(precision.absolute))  # at the upper end nothing is left of any outcome
+    low, high = lower, max(lower, -math.log(precision.absolute))  # at the upper end nothing is left of any outcome
     if privacy_profile(left, right, low, precision) <= delta:
-        return least
+        return lower
     for _ in range(_STEPS):
         middle = (low + high) / 2
         holds = privacy_profile(left, right, middle, precision) <= delta
@@ -114,7 +114,7 @@ def measure(
     """The worst of what is `known` and of what the two output distributions show from `left` to `right`."""
     return Finding(
         max(known.delta, privacy_profile(left, right, claim.epsilon, precision)),
-        measured_epsilon(left, right, claim.delta, precision=precision, least=known.epsilon),
+        measured_epsilon(left, right, claim.delta, precision=precision, lower=known.epsilon),
     )
 
 
@@ -236,62 +236,62 @@ _MULTIPLES = (0.5, 1, 2, 4, 8, 16, 32)  # of 1/ε, where exponential distributio
 _SHARES_OF_LEAD = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1)  # of the lead that makes a winner, where thresholds are
 
 
-def critical_gaps(mechanism: Mechanism, scope: ClaimScope) -> tuple[float, ...]:
+def critical_leads(mechanism: Mechanism, scope: ClaimScope) -> tuple[float, ...]:
     """Leads at which the output distribution may change character: small ones, and thresholds scaled by 1/ε."""
     epsilon = float(mechanism.epsilon)
-    gaps = {0.0, 1.0, 2.0, 3.0}
-    gaps |= {multiple / epsilon for multiple in _MULTIPLES}
-    gaps |= {share * mechanism.lead(2) for share in _SHARES_OF_LEAD}
+    leads = {0.0, 1.0, 2.0, 3.0}
+    leads |= {multiple / epsilon for multiple in _MULTIPLES}
+    leads |= {share * mechanism.lead(2) for share in _SHARES_OF_LEAD}
     if mechanism.delta:
-        gaps |= {multiple * math.log(1 / float(mechanism.delta)) / epsilon for multiple in (1, 2)}
-    return tuple(sorted({on_grid(gap) if scope.growth is None else float(round(gap)) for gap in gaps}))
+        leads |= {multiple * math.log(1 / float(mechanism.delta)) / epsilon for multiple in (1, 2)}
+    return tuple(sorted({on_grid(lead) if scope.growth is None else float(round(lead)) for lead in leads}))
 
 
-def structured(scope: ClaimScope, gaps: Sequence[float]) -> Iterator[Pair]:
+def structured(scope: ClaimScope, leads: Sequence[float]) -> Iterator[Pair]:
     """All families, at all leads and paddings, without repetitions; only pairs that the claim covers."""
-    pairs = (Pair(groups, dummies) for dummies in scope.dummies for groups in _families(gaps, scope, dummies))
+    pairs = (Pair(groups, dummies) for dummies in scope.dummies for groups in _families(leads, scope, dummies))
     return filter(scope.admits, dict.fromkeys(pairs))
 
 
-def _families(gaps: Sequence[float], scope: ClaimScope, dummies: int) -> Iterator[tuple[Group, ...]]:
+def _families(leads: Sequence[float], scope: ClaimScope, dummies: int) -> Iterator[tuple[Group, ...]]:
     """Dummies are a crowd themselves, so that beside them only small crowds are of interest."""
     # With bounded growth a crowd that moves is as large as it may be; one that stays can be larger.
     largest = CROWDS if scope.growth is None else (1, scope.growth, CROWDS[-1])
     crowds = tuple(crowd for crowd in largest if not dummies or crowd <= _SMALL)
-    for gap in gaps:
-        yield from _contests(gap, scope, crowds)
+    for lead in leads:
+        yield from _contests(lead, scope, crowds)
         if dummies:
-            yield from _births(gap, scope, crowds)
+            yield from _births(lead, scope, crowds)
         if scope.growth is not None:
-            yield from _popular(gap, scope, scope.growth, height=2 * max(gaps))
+            yield from _popular(lead, scope, scope.growth, height=2 * max(leads))
 
 
-def _contests(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tuple[Group, ...]]:
+def _contests(lead: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tuple[Group, ...]]:
     """One candidate leads a crowd, or one rival, by the lead; others of a crowd leave the top ranks."""
     down, up = min(scope.moves), max(scope.moves)
     for crowd, (leader, others) in product(crowds, _MOVES[scope.neighbors]):  # apart, together or alone
-        yield Group(1 + gap, leader), Group(1, others, crowd)
+        yield Group(1 + lead, leader), Group(1, others, crowd)
     for crowd, leader in product(crowds, (down, up)):  # half of a crowd goes up, the other down (add_remove: stays)
-        yield Group(1 + gap, leader), Group(1, up, crowd), Group(1, down, crowd)
+        yield Group(1 + lead, leader), Group(1, up, crowd), Group(1, down, crowd)
     for leaving in crowds:  # above a crowd by no more than they lose on it; with and without a leader
         crossing = [(Group(1 + height, down, leaving), Group(1, up, _BACKGROUND)) for height in (0, 1, 2)]
         yield from crossing
-        yield Group(2 + gap, up), *crossing[1]
+        yield Group(2 + lead, up), *crossing[1]
 
 
-def _births(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tuple[Group, ...]]:
+def _births(lead: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tuple[Group, ...]]:
     """Candidates without support occur, beside an old one that is as high as the lead; others die, if they can."""
     for newborn in crowds:
         yield (Group(0, 1, newborn),)
-        yield Group(gap, 0), Group(0, 1, newborn)
+        yield Group(lead, 0), Group(0, 1, newborn)
         if scope.neighbors is Neighbors.REPLACE_ONE:
-            yield Group(gap + 1, -1, newborn), Group(0, 1, newborn)
+            yield Group(lead + 1, -1, newborn), Group(0, 1, newborn)
 
 
-def _popular(gap: float, scope: ClaimScope, growth: int, *, height: float) -> Iterator[tuple[Group, ...]]:
+def _popular(lead: float, scope: ClaimScope, growth: int, *, height: float) -> Iterator[tuple[Group, ...]]:
     """All that one unit can move leads one rival by the lead, so high that "nothing" hardly weighs beside them."""
     for leaders, rival in _MOVES[scope.neighbors]:
-        yield Group(height + gap, leaders, growth), Group(height, rival)
+        yield Group(height + lead, leaders, growth), Group(height, rival)
 
 
 _MOVES = {Neighbors.ADD_REMOVE: [(1, 0), (0, 1), (1, 1)], Neighbors.REPLACE_ONE: [(1, -1), (-1, 1), (1, 0), (0, 1)]}

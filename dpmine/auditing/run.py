@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpmine.auditing.audit_report import AuditReport, AuditRow
 from dpmine.auditing.pairs import (
     DIRECT,
     NOTHING,
@@ -24,17 +25,16 @@ from dpmine.auditing.pairs import (
     PairSide,
     Precision,
     Terms,
-    critical_gaps,
+    critical_leads,
     measure_both,
     structured,
 )
-from dpmine.auditing.report import AuditReport, AuditRow
-from dpmine.auditing.search import DEFAULT, LAWS_KEPT, THOROUGH, Effort, audit_stages, audit_whole, scope_of
+from dpmine.auditing.worst_pairs import DEFAULT, LAWS_KEPT, THOROUGH, Effort, audit_stages, audit_whole, scope_of
 from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.parameters import Number, positive, probability
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanisms.base import unit_reach
+from dpmine.selection.mechanisms.mechanism import unit_reach
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
 from dpmine.selection.recommend import unknown
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dpmine.selection.laws.profile import FloatArray, LevelLaw, Profile
-    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.mechanisms.mechanism import Mechanism
 
 
 _SMALL_KBAR = 4  # of the lists that are audited
@@ -169,19 +169,19 @@ def audit_top_k(way: TopK) -> AuditRow:
     scope, claim = scope_of(once), Terms(float(way.epsilon), float(way.delta))
     precision = Precision((way.count + 1) * DIRECT.relative, DIRECT.absolute)
     worst, masses = NOTHING, _masses_of(way)
-    gaps = critical_gaps(once, scope)
-    for pair in [*structured(scope, gaps[::_EVERY]), *_overtaking(scope, gaps, way.count)]:
+    leads = critical_leads(once, scope)
+    for pair in [*structured(scope, leads[::_EVERY]), *_overtaking(scope, leads, way.count)]:
         left, right = (masses(pair, side) for side in PairSide)
         worst = measure_both(left, right, claim, precision=precision, known=worst)
     figures = way.epsilon, way.delta, worst.delta, worst.epsilon
     return AuditRow(f"{way.name}, k = {way.count}", way.neighbors, *figures)
 
 
-def _overtaking(scope: ClaimScope, gaps: Sequence[float], count: int) -> Iterator[Pair]:
+def _overtaking(scope: ClaimScope, leads: Sequence[float], count: int) -> Iterator[Pair]:
     """As many as there are places lead a crowd by a number, or lie behind it, and all of them move apart from it."""
     down, up = min(scope.moves), max(scope.moves)
-    for gap, crowd, dummies in product(gaps, (1, 2, _CROWD), scope.dummies):
-        for leaders, others in ((0.0, gap), (gap, 0.0)):
+    for lead, crowd, dummies in product(leads, (1, 2, _CROWD), scope.dummies):
+        for leaders, others in ((0.0, lead), (lead, 0.0)):
             yield Pair((Group(1 + leaders, up, count), Group(1 + others, down, crowd)), dummies)
 
 

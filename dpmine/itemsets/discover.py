@@ -13,11 +13,11 @@ from dpmine.exact.reals import decimal_below
 from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.ingest.catalogue import REMARK
 from dpmine.itemsets.release.results import printable
-from dpmine.itemsets.transactions.interface import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.discovery import DIGITS, DISCOVER, ITEMS_PER_UNIT, Discovery, items_per_unit
 from dpmine.ledger.charging import Account
 from dpmine.markup import html_table
+from dpmine.options.names import LOCAL
 from dpmine.parameters import positive, probability
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.advice import another_run, with_charge
@@ -120,7 +120,7 @@ def discover_items(
     ledger: Ledger | str | None = None,
     dataset: str | None = None,
     memory: int | str | None = None,
-    engine: str = Engine.LOCAL,
+    engine: str = LOCAL,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> DiscoveredItems:
@@ -178,16 +178,16 @@ def discover_items(
         charged = guarantee.for_unit(plan.unit_name)
         announced(plan, notice, lambda: account.charge(charged, job=f"catalogue {DISCOVER}"))
 
-    read = read_transactions(data, columns, progress=progress, memory=limit, planned=planned, engine=engine)
-    with closing(read):
-        baskets = read.transactions
-        found = discovery.find(baskets, bits=SystemBits())
-        named = items_at(baskets.labels, found.codes)
+    loaded = read_transactions(data, columns, progress=progress, memory=limit, planned=planned, engine=engine)
+    with closing(loaded):
+        baskets = loaded.transactions
+        discovered = discovery.find(baskets, bits=SystemBits())
+        names = items_at(baskets.labels, discovered.codes)
         advice = ""
-        if not named:
+        if not names:
             twice = 2 * guarantee.epsilon
-            said = with_charge(discovery.shortage(), charged=account.ledger is not None)
+            shortage = with_charge(discovery.shortage(), charged=account.ledger is not None)
             enough = discovery_at(twice).enough_units
             step = f"Try `epsilon={float(twice):g}`, with which about {enough:,} units are enough."
-            advice = f"{said} {step} {another_run(guarantee.epsilon, twice)}"
-        return DiscoveredItems(tuple(named), guarantee.for_unit(baskets.unit), advice)
+            advice = f"{shortage} {step} {another_run(guarantee.epsilon, twice)}"
+        return DiscoveredItems(tuple(names), guarantee.for_unit(baskets.unit), advice)

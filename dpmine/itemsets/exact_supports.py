@@ -18,7 +18,7 @@ from dpmine.io.arrow import integer_array, is_integer
 from dpmine.io.python_values import as_texts, items_of
 from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.request.catalogue import Sizes, parse_sizes
-from dpmine.itemsets.transactions.interface import Engine, starts_of
+from dpmine.itemsets.transactions.interface import starts_of
 from dpmine.itemsets.transactions.memory import (
     MemoryBudget,
     TooManyItemsets,
@@ -26,6 +26,7 @@ from dpmine.itemsets.transactions.memory import (
     listing_cost,
     object_cost,
 )
+from dpmine.options.names import LOCAL
 from dpmine.parameters import Number, count_or_share, least_count
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def itemset_supports(
     one_hot: bool = False,
     catalogue: object = None,
     memory: int | str | None = None,
-    engine: str = Engine.LOCAL,
+    engine: str = LOCAL,
 ) -> pd.DataFrame:
     """The exact supports of all itemsets with at least `min_support`. NOT private.
 
@@ -227,7 +228,7 @@ def list_supports(
     one_hot: bool = False,
     catalogue: object = None,
     memory: int | str | None = None,
-    engine: str = Engine.LOCAL,
+    engine: str = LOCAL,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
     as_objects: bool = False,

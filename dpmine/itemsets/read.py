@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from dpmine.errors import AccuracyWarning, BadParameter, LayoutWarning, warn
-from dpmine.io.input import Input, paths_of
+from dpmine.errors import AccuracyWarning, LayoutWarning, warn
 from dpmine.io.open import is_spark_frame, open_source
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.ingest.layouts import Layout, Origin, plan_layout
 from dpmine.itemsets.ingest.lines import DoesNotFit, declared, read_whole, restricted
 from dpmine.itemsets.ingest.one_hot import as_lists
-from dpmine.itemsets.transactions.interface import Engine, LoadedTransactions
-from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, require_catalogue_room
-from dpmine.ledger.dry_run import DryRun
-from dpmine.options.names import PARQUET
-from dpmine.parameters import named
+from dpmine.itemsets.transactions.interface import LoadedTransactions
+from dpmine.itemsets.transactions.memory import MemoryBudget, require_catalogue_room
+from dpmine.ledger.charging import DryRun
+from dpmine.options.names import ENGINES, LOCAL, SPARK
+from dpmine.parameters import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,24 +25,33 @@ if TYPE_CHECKING:
     from dpmine.io.source import Columns, Progress, Source
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.transactions.interface import Transactions
+    from dpmine.options.names import Registered
 
 
-def engine_of(engine: str | Engine, data: object) -> Engine:
+class Reader(Protocol):
+    """How an engine reads data into transactions: its home in `dpmine.options.names`. All is as in `read_transactions`.
+
+    `planned` is called before any row is read, and what cannot be used is rejected before that.
+    """
+
+    def __call__(
+        self,
+        data: object,
+        columns: Columns,
+        *,
+        catalogue: pa.Array | None,
+        progress: Progress | None,
+        memory: int | str | MemoryBudget | None,
+        planned: Callable[[LayoutPlan], None] | None,
+        exact: bool,
+    ) -> LoadedTransactions:
+        """The transactions in `data`. Raises as `read_transactions`."""
+
+
+def engine_of(engine: str, data: object) -> Registered:
     """The engine for these data: a Spark frame is counted by Spark whatever is asked for. Raises BadParameter."""
-    asked = named(Engine, "engine", engine)
-    if is_spark_frame(data):
-        return Engine.SPARK
-    if asked is Engine.SPARK and not _are_parquet(data):
-        raise BadParameter(
-            "engine 'spark' (`engine='spark'`) reads Parquet files or a Spark DataFrame: give one of these, or "
-            "leave engine out."
-        )
-    return asked
-
-
-def _are_parquet(data: object) -> bool:
-    inputs = [data] if isinstance(data, Input) else map(Input, paths_of(data) or ())
-    return {each.form for each in inputs} == {PARQUET}
+    asked = one_of("engine", engine, [each.name for each in ENGINES])
+    return SPARK if is_spark_frame(data) else next(each for each in ENGINES if each.name == asked)
 
 
 def read_transactions(
@@ -54,7 +62,7 @@ def read_transactions(
     progress: Progress | None = None,
     memory: int | str | MemoryBudget | None = None,
     planned: Callable[[LayoutPlan], None] | None = None,
-    engine: str | Engine = Engine.LOCAL,
+    engine: str = LOCAL,
     exact: bool = False,
 ) -> LoadedTransactions:
     """The transactions in `data`, within a limit of memory: what the process takes on top of what it held before.
@@ -69,18 +77,28 @@ def read_transactions(
         memory: bytes, a text such as "4GB", or None for half of the machine.
         planned: called with the layout once it is known from the columns, before any data are read. Only the kind of
             Python objects in columns of pandas frames is looked up first.
-        engine: "local" or "spark".
+        engine: the name of what counts, out of `dpmine.options.names.ENGINES`.
         exact: whether the result is not private, so that rows of text that do not fit one-hot columns are an error.
 
     Raises UnreadableFile for files, and for a full disk of temporary files. Raises BadData for columns, types and
     layouts. Raises BadParameter for `data` of an unknown kind, and for `memory` that is no size. Raises it also for
     `memory` that is too small for the items, or for the data of one unit.
     """
-    if engine_of(engine, data) is Engine.SPARK:
-        from dpmine.itemsets.spark.loading import read_spark
+    reader: Reader = engine_of(engine, data).load()
+    return reader(data, columns, catalogue=catalogue, progress=progress, memory=memory, planned=planned, exact=exact)
 
-        heap = memory.whole if isinstance(memory, MemoryBudget) else parse_memory(memory)
-        return read_spark(data, columns, memory=heap, catalogue=catalogue, planned=planned, progress=progress)
+
+def read_local(
+    data: object,
+    columns: Columns,
+    *,
+    catalogue: pa.Array | None,
+    progress: Progress | None,
+    memory: int | str | MemoryBudget | None,
+    planned: Callable[[LayoutPlan], None] | None,
+    exact: bool,
+) -> LoadedTransactions:
+    """The reader of this process: in memory, or out of core where they do not fit there."""
     budget = memory if isinstance(memory, MemoryBudget) else MemoryBudget.of(memory)
     require_catalogue_room(catalogue, budget.indivisible)
     source = open_source(data, columns)
@@ -122,8 +140,8 @@ def notice_layout(plan: LayoutPlan, notice: Callable[[str], None] | None) -> Non
     """The layout that was taken; no warning where options named it, or the data are baskets without columns."""
     if notice is not None:
         notice(plan.description)
-        if plan.price:
-            notice(plan.price)
+        if plan.counting_note:
+            notice(plan.counting_note)
     elif plan.origin in {Origin.NAMES, Origin.SCHEMA}:
         named = "name the columns to be sure, with unit and item (and basket), or one_hot"
         warn(f"{plan.description}: {named}.", LayoutWarning)

@@ -11,12 +11,11 @@ from dpmine.itemsets.release.counts import released_counts
 from dpmine.itemsets.release.results import TopItemsets, type_name
 from dpmine.itemsets.request.advice import advice, counts_of_unions, doubt, long_search, small_supports
 from dpmine.itemsets.request.query import Query, Request
-from dpmine.itemsets.transactions.interface import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.itemsets.ways.way import Chosen
 from dpmine.ledger.charging import Account
-from dpmine.options.names import AUTO
+from dpmine.options.names import AUTO, LOCAL
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def top_itemset(
     ledger: Ledger | str | None = None,
     dataset: str | None = None,
     memory: int | str | None = None,
-    engine: str = Engine.LOCAL,
+    engine: str = LOCAL,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> TopItemsets:
@@ -193,7 +192,7 @@ def top_itemsets(
     ledger: Ledger | str | None = None,
     dataset: str | None = None,
     memory: int | str | None = None,
-    engine: str = Engine.LOCAL,
+    engine: str = LOCAL,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> TopItemsets:
@@ -290,11 +289,11 @@ def _run(
     from dpmine.itemsets.read import read_transactions
 
     known = request.catalogue.items
-    read = read_transactions(
+    loaded = read_transactions(
         data, columns, catalogue=known, progress=progress, memory=memory, planned=planned, engine=engine
     )
-    with closing(read), showing(progress):
-        return _answer(request, read, charged=charged)
+    with closing(loaded), showing(progress):
+        return _answer(request, loaded, charged=charged)
 
 
 def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[LayoutPlan], None]:
@@ -310,16 +309,16 @@ def _planned(request: Request, account: Account, notice: Callable[[str], None] |
         if notice is not None:
             for text in filter(None, [long_search(request), counts_of_unions(request, several_baskets=several)]):
                 notice(text)
-        announced(plan, notice, charge, doubt=doubt(request), reason=request.reason)
+        announced(plan, notice, charge, doubt=doubt(request), reason=request.way.reason)
 
     return planned
 
 
-def _answer(request: Request, read: LoadedTransactions, *, charged: bool) -> TopItemsets:
+def _answer(request: Request, loaded: LoadedTransactions, *, charged: bool) -> TopItemsets:
     """What the way chooses of the transactions, and noisy supports where they are wanted."""
     from dpmine.io.python_values import items_at
 
-    cut, baskets, guarantee = request.cut, read.transactions, request.guarantee
+    cut, baskets, guarantee = request.cut, loaded.transactions, request.guarantee
     if cut is not None:
         baskets = baskets.truncated(cut)
         guarantee = guarantee.noting(f"every unit was cut to {cut} items before counting")
@@ -337,10 +336,10 @@ def _answer(request: Request, read: LoadedTransactions, *, charged: bool) -> Top
             miner,
             noise=request.split.supports,
             subsets=request.query.rules,
-            unions=request.unions and read.several_baskets,
+            unions=request.unions and loaded.several_baskets,
             bits=SystemBits(),
         )
-    return _listed(request, guarantee.for_unit(baskets.unit), itemsets, supports, read, charged=charged)
+    return _listed(request, guarantee.for_unit(baskets.unit), itemsets, supports, loaded, charged=charged)
 
 
 def _listed(
@@ -348,17 +347,17 @@ def _listed(
     guarantee: Guarantee,
     itemsets: tuple[Itemset, ...],
     supports: SupportRelease | None,
-    read: LoadedTransactions,
+    loaded: LoadedTransactions,
     *,
     charged: bool,
 ) -> TopItemsets:
     """The answer to a request: without itemsets whose released supports are too small, unless it asks for them."""
     listed = itemsets if supports is None else supports.reaching(itemsets, request.min_support)
-    said = ""
+    what_helps = ""
     if itemsets and not listed:
-        said = small_supports(len(itemsets), charged=charged)
+        what_helps = small_supports(len(itemsets), charged=charged)
     elif len(itemsets) < request.way.count:
-        said = advice(request, charged=charged)
+        what_helps = advice(request, charged=charged)
     has_parts = request.way.count > 1 or request.split.supports is not None
     return TopItemsets(
         listed,
@@ -366,13 +365,13 @@ def _listed(
         request.terms.mechanism,
         request.way.name,
         guarantee,
-        said,
+        what_helps,
         supports and supports.of_parts(listed),
         request.units,
         request.split if has_parts else None,
-        type_name(read.item_type),
+        type_name(loaded.item_type),
         len(itemsets) - len(listed),
-        read.several_baskets,
+        loaded.several_baskets,
     )
 
 

@@ -75,7 +75,7 @@ class Amount:
         """Whether it can be kept: at most 780 digits above and below each line."""
         return all(max(n.numerator.bit_length(), n.denominator.bit_length()) <= _LONGEST_NUMBER for n in self)
 
-    def to_dict(self, *names: str) -> dict[str, Any]:
+    def to_dict(self, *names: str) -> dict[str, float | str]:
         """JSON-ready: floats for reading, exact texts beside them; of all numbers, or of those named."""
         chosen = names or tuple(field.name for field in fields(self))
         readable = {name: _readable(getattr(self, name)) for name in chosen}
@@ -305,7 +305,7 @@ class Budget:
             )
         after = replace(self, charged={**self.charged, part: total})
         if not self.granted.fits(after.spent, self.accounting):
-            raise BudgetExceeded(self._refusal(part, amount, after))
+            raise BudgetExceeded(self._rejection(part, amount, after))
         return after
 
     def granting(self, granted: Amount) -> Budget:
@@ -356,14 +356,14 @@ class Budget:
     def _parts(self) -> dict[str, Amount]:
         return {part: amount for part, amount in self.charged.items() if part != WHOLE}
 
-    def _refusal(self, part: str, amount: Amount, after: Budget) -> str:
+    def _rejection(self, part: str, amount: Amount, after: Budget) -> str:
         over = after.spent - self.granted
         missing = Amount(*(max(number, Fraction(0)) for number in over))
         name = f"{self.dataset}/{part}" if part else self.dataset
-        asked, left, short_by = (each.shown(self.accounting) for each in (amount, amount - over, missing))
+        requested, left, short_by = (each.shown(self.accounting) for each in (amount, amount - over, missing))
         return (
-            f"The budget of {name!r} does not allow this: requested {asked}; remaining {left}; short by {short_by}. "
-            f"{self._advice(amount, over)}"
+            f"The budget of {name!r} does not allow this: requested {requested}; remaining {left}; "
+            f"short by {short_by}. {self._advice(amount, over)}"
         )
 
     def _advice(self, amount: Amount, over: Amount) -> str:

@@ -8,7 +8,7 @@ import threading
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakSet, finalize
 
 from sqlalchemy import create_engine, event, make_url
@@ -178,7 +178,7 @@ def _server_engine(url: URL) -> Engine:
     return engine
 
 
-def _prepare_sqlite(connection: Any, _record: Any) -> None:
+def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     """Every commit is on the disk before it returns; transactions begin where we say so."""
     connection.isolation_level = None
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
@@ -231,7 +231,7 @@ def _reason(error: Exception) -> str:
     if isinstance(cause, sqlite3.Error):
         return _DAMAGED
     text = str(cause).lower()  # of a server that did not let us in
-    return next((reason for sign, reason in _REFUSALS.items() if sign in text), "its server cannot be reached")
+    return next((reason for sign, reason in _REJECTIONS.items() if sign in text), "its server cannot be reached")
 
 
 _DAMAGED = "the file is damaged: restore a copy"
@@ -253,7 +253,7 @@ _REASONS = {
     "55P03": f"another process held it for {_WAIT} seconds",
     "57P": "its server went away",
 }
-_REFUSALS = {
+_REJECTIONS = {
     "password": "its server rejects the user",
     "authentication": "its server rejects the user",
     "pg_hba": "its server rejects the user",

@@ -8,7 +8,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpmine.errors import BadParameter
-from dpmine.ledger.dry_run import DryRun
+from dpmine.ledger.charging import DryRun
 from dpmine.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _NOWHERE = "sqlite:///nowhere"  # never opened
 
 
-def dry_run(call: Callable[..., Any], /, *arguments: Any, **options: Any) -> DryRun:
+def dry_run(call: Callable[..., object], /, *arguments: object, **options: Any) -> DryRun:
     """What a call would be charged, and what the ledger would have left. Nothing is charged or released.
 
     Columns and parameters are checked as for a run, by names and types. No file is read beyond that. A function that
@@ -47,7 +47,7 @@ def dry_run(call: Callable[..., Any], /, *arguments: Any, **options: Any) -> Dry
         plan: the lead that a run needs.
     """
     if isinstance(call, partial):
-        bound: partial[Any] = call
+        bound: partial[object] = call
         call, arguments, options = bound.func, (*bound.args, *arguments), {**bound.keywords, **options}
     owner = getattr(call, "__self__", None)
     try:

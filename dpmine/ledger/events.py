@@ -40,7 +40,7 @@ def dp_event(history: Iterable[Entry]) -> list[dict[str, Any]]:
     beforehand. Raises BadLedger for an entry that no ledger wrote.
     """
     charges: dict[str, list[Amount]] = {WHOLE: []}
-    terms: dict[str, Any] = {}
+    terms: dict[str, object] = {}
     for entry in history:
         terms = {"dataset": entry.dataset, "unit": entry.unit or None, "neighbors": entry.neighbors}
         if entry.kind in {Kind.CHARGE, Kind.RESERVE}:
@@ -56,7 +56,7 @@ def dp_event(history: Iterable[Entry]) -> list[dict[str, Any]]:
     ]
 
 
-def _composed(losses: Iterable[Fraction]) -> dict[str, Any]:
+def _composed(losses: Iterable[Fraction]) -> dict[str, object]:
     events = [
         _event("SelfComposedDpEvent", event=_event("ZCDpEvent", rho=_above(rho), xi=0.0), count=count)
         for rho, count in Counter(losses).items()
@@ -64,7 +64,7 @@ def _composed(losses: Iterable[Fraction]) -> dict[str, Any]:
     return _event("ComposedDpEvent", events=events)
 
 
-def _event(name: str, **values: Any) -> dict[str, Any]:
+def _event(name: str, **values: object) -> dict[str, object]:
     return {"module_name": "dp_accounting.dp_event", "class_name": name, **values}
 
 

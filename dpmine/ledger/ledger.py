@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
     from dpmine.privacy import Guarantee
 
-_begun = [0]
+_begun_charges = [0]
 
 
 def charges_begun() -> int:
     """The number of charges of this process that are on the disk, or may already be there."""
-    return _begun[0]
+    return _begun_charges[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,30 +106,30 @@ class Ledger:
         Raises BudgetExceeded where a number of the total falls after a charge. Raises BadParameter for another
         relation, unit, parts or accounting than the charges rest on.
         """
-        most = positive("epsilon", epsilon)
-        most_delta = None if delta is None else below_one("delta", delta)
+        total_epsilon = positive("epsilon", epsilon)
+        total_delta = None if delta is None else below_one("delta", delta)
         relation, rule = Neighbors.parse(neighbors), Parts.parse(parts)
         if rule is Parts.BY_INDEX and relation is not Neighbors.REPLACE_ONE:
             raise BadParameter("parts by_index needs the relation replace_one: an added unit would move the numbers.")
         if rule is Parts.BY_UNIT and relation is not Neighbors.ADD_REMOVE:
             raise BadParameter("parts by_unit needs the relation add_remove: a replaced unit may leave its part.")
         kind = None if accounting is None else Accounting.parse(accounting)
-        share = None if approximate_delta is None else below_one("approximate_delta", approximate_delta)
-        _require_short(Amount(most, most_delta or Fraction(0), Fraction(0), share or Fraction(0)))
+        approximate = None if approximate_delta is None else below_one("approximate_delta", approximate_delta)
+        _require_short(Amount(total_epsilon, total_delta or Fraction(0), Fraction(0), approximate or Fraction(0)))
         name = whole_name(dataset)
         with self._database.writing(create=not truth("must_exist", must_exist)) as connection:
             records.lock_ledger(connection)
-            known = self._found(connection, name)
-            if known is not None and only_first:
+            granted_before = self._found(connection, name)
+            if granted_before is not None and only_first:
                 raise AlreadyGranted(f"{name!r} is granted a budget already: leave only_first out to change it.")
-            chosen = kind or (Accounting.BASIC if known is None else known.accounting)
-            total = _total(most, most_delta, chosen, share, known)
-            if known is None:
+            chosen = kind or (Accounting.BASIC if granted_before is None else granted_before.accounting)
+            total = _total(total_epsilon, total_delta, chosen, approximate, granted_before)
+            if granted_before is None:
                 fixed = "" if unit is None else checked_name("unit", unit)
                 budget = Budget(name, relation, rule, total, fixed, chosen)
                 records.add(connection, budget)
             else:
-                budget = _same_terms(known, relation, rule, unit, chosen).granting(total)
+                budget = _same_terms(granted_before, relation, rule, unit, chosen).granting(total)
             return records.append(connection, budget, Kind.GRANT, WHOLE, total)
 
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:
@@ -144,15 +144,15 @@ class Ledger:
     def _charge(self, dataset: str, guarantee: Guarantee, job: str, only_once: str = "") -> Receipt:
         """`only_once`: how no earlier job on this data set, or part, may end. It is looked for with the row locked."""
         name, part = name_and_part(dataset)
-        amount, kind = _most(guarantee), _kind(guarantee)
+        amount, kind = _largest_charge(guarantee), _kind(guarantee)
         records.require_words(job)
         with self._database.writing() as connection:
-            found = self._found(connection, name)
+            budget = self._found(connection, name)
             if only_once and records.has_job(connection, name, part, only_once):
                 raise _charged_before(dataset, only_once)
-            after = _after(found, name, part, guarantee)
+            after = _after(budget, name, part, guarantee)
             after = records.append(connection, after, kind, part, amount, job=job)
-            _begun[0] += 1  # here, so that it is known before it is on the disk
+            _begun_charges[0] += 1  # here, so that it is known before it is on the disk
         return Receipt(name, part, after.entries)
 
     def once(self, key: str) -> Ledger:
@@ -166,7 +166,7 @@ class Ledger:
     def after(self, dataset: str, guarantee: Guarantee) -> Budget:
         """The budget as it would be after a charge, which is not made. Raises as `charge`."""
         name, part = name_and_part(dataset)
-        _most(guarantee)
+        _largest_charge(guarantee)
         with self._database.reading() as connection:
             known = records.find(connection, name)
         return _after(known, name, part, guarantee)
@@ -245,7 +245,7 @@ class Ledger:
 
         Raises BadParameter for another form.
         """
-        wanted, datasets = named(Form, "form", form), list[dict[str, Any]]()
+        wanted, datasets = named(Form, "form", form), list[dict[str, object]]()
         with self._database.reading() as connection:
             for budget in records.all_budgets(connection):
                 if wanted is Form.DP_EVENT:
@@ -304,13 +304,13 @@ def _after(known: Budget | None, name: str, part: str, guarantee: Guarantee) -> 
     """The budget after a charge. Raises as `Budget.charging`, with what to do about a search for a target."""
     budget = _of_unit(_require(known, name), guarantee)
     try:
-        return budget.charging(part, _most(guarantee))
-    except BudgetExceeded as refused:
+        return budget.charging(part, _largest_charge(guarantee))
+    except BudgetExceeded as error:
         if _kind(guarantee) is not Kind.RESERVE or budget.accounting is Accounting.BASIC:
             raise
         raise BudgetExceeded(
-            f"{refused} What a search sets aside (`epsilon_max=…`) has half its square as ρ and stays charged under "
-            "zcdp accounting: run searches on a data set with basic accounting."
+            f"{error} What a search sets aside (`epsilon_max=…`) has half its square as ρ and stays charged under zcdp "
+            "accounting: run searches on a data set with basic accounting."
         ) from None
 
 
@@ -362,7 +362,7 @@ def _with_unit(budget: Budget, unit: str) -> Budget:
     return replace(budget, unit=unit)
 
 
-def _most(guarantee: Guarantee) -> Amount:
+def _largest_charge(guarantee: Guarantee) -> Amount:
     """The most that a guarantee is charged. NotPrivate without one; BadParameter where it cannot be recorded."""
     if not guarantee.private:
         raise NotPrivate("A ledger takes private runs only: leave out ledger and dataset (`ledger=…`, `dataset=…`).")

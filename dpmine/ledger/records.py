@@ -21,8 +21,11 @@ from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from typing import TypeAlias
 
-    from sqlalchemy import BindParameter, Connection
+    from sqlalchemy import BindParameter, Connection, RowMapping
+
+    Row: TypeAlias = RowMapping | Mapping[str, Any]
 
 
 _LONGEST_JOB = 1000  # characters
@@ -95,9 +98,8 @@ _NAMED: BindParameter[str] = bindparam("named")
 _FIND = select(DATASETS).where(DATASETS.c.dataset == _NAMED)
 _FIND_LOCKED = _FIND.with_for_update()
 _TOTALS = select(SPENT).where(SPENT.c.dataset == _NAMED)
-_FROM = bindparam("at", type_=HISTORY.c.number.type)
-_ENTRIES = select(HISTORY).where(HISTORY.c.dataset == _NAMED, HISTORY.c.number >= _FROM).order_by(HISTORY.c.number)
-_FIRST = -(2**31)  # numbers below 1 are not left out: they show that a history was changed
+_ENTRIES = select(HISTORY).where(HISTORY.c.dataset == _NAMED).order_by(HISTORY.c.number)
+_LAST_ENTRIES = _ENTRIES.where(HISTORY.c.number >= bindparam("at", type_=HISTORY.c.number.type))
 _ENTRY = select(HISTORY).where(HISTORY.c.dataset == _NAMED, HISTORY.c.number == bindparam("at"))
 _SETTLED = select(HISTORY.c.number).where(HISTORY.c.dataset == _NAMED, HISTORY.c.reservation == bindparam("at"))
 _JOBS = select(HISTORY.c.job).where(
@@ -119,19 +121,20 @@ def lock_ledger(connection: Connection) -> None:
 
 def find(connection: Connection, dataset: str, *, lock: bool = False) -> Budget | None:
     """The budget of that name, locked until the transaction ends if asked for; None where there is none."""
-    row = connection.execute(_FIND_LOCKED if lock else _FIND, {"named": dataset}).one_or_none()
+    row = connection.execute(_FIND_LOCKED if lock else _FIND, {"named": dataset}).mappings().one_or_none()
     return None if row is None else _budget(connection, row)
 
 
 def all_budgets(connection: Connection) -> tuple[Budget, ...]:
     """By name."""
-    rows = connection.execute(select(DATASETS).order_by(DATASETS.c.dataset)).all()
+    rows = connection.execute(select(DATASETS).order_by(DATASETS.c.dataset)).mappings().all()
     return tuple(_budget(connection, row) for row in rows)
 
 
-def entries(connection: Connection, dataset: str, first: int = _FIRST) -> Iterator[tuple[Entry, str]]:
-    """The history in order, from the number `first` on, each entry with its seal as it stands there."""
-    for row in connection.execute(_ENTRIES, {"named": dataset, "at": first}).mappings():
+def entries(connection: Connection, dataset: str, first: int | None = None) -> Iterator[tuple[Entry, str]]:
+    """The history in order, all of it or from the number `first` on, each entry with its seal as it stands there."""
+    statement, at = (_ENTRIES, {}) if first is None else (_LAST_ENTRIES, {"at": first})
+    for row in connection.execute(statement, {"named": dataset, **at}).mappings():
         yield entry_of(row), row["seal"]
 
 
@@ -179,16 +182,16 @@ def append(
     reservation: int = 0,
 ) -> Budget:
     """One more entry, and the totals of `budget`, which it leads to. Returns the budget with the entry counted."""
-    number, time = budget.entries + 1, _written_at(connection, budget.dataset, reservation)
-    record: dict[str, Any] = {
-        "number": number,
-        "kind": str(kind),
-        "part": part,
-        "reservation": reservation,
-        "job": job,
-        "time": time,
-    }
-    entry = Entry(**_terms(budget), **_numbers(amount), **record)
+    entry = Entry(
+        **_terms(budget),
+        **_numbers(amount),
+        number=budget.entries + 1,
+        kind=str(kind),
+        part=part,
+        reservation=reservation,
+        job=job,
+        time=_written_at(connection, budget.dataset, reservation),
+    )
     after = replace(budget, entries=entry.number, seal=entry.seal(budget.seal))
     connection.execute(insert(HISTORY), {**asdict(entry), "seal": after.seal})
     row = _row(after)
@@ -222,62 +225,60 @@ def _write_total(connection: Connection, budget: Budget, part: str) -> None:
         connection.execute(insert(SPENT), {"dataset": budget.dataset, "part": part, **total})
 
 
-def _row(budget: Budget) -> dict[str, Any]:
+def _row(budget: Budget) -> dict[str, str | int]:
     return {**_terms(budget), **_numbers(budget.granted), "entries": budget.entries, "seal": budget.seal}
 
 
-def _terms(budget: Budget) -> dict[str, Any]:
-    unit, neighbors, parts = budget.unit, str(budget.neighbors), str(budget.parts)
-    accounting = str(budget.accounting)
-    return {"dataset": budget.dataset, "unit": unit, "neighbors": neighbors, "parts": parts, "accounting": accounting}
+def _terms(budget: Budget) -> dict[str, str]:
+    kinds = {"neighbors": budget.neighbors, "parts": budget.parts, "accounting": budget.accounting}
+    return {"dataset": budget.dataset, "unit": budget.unit, **{name: str(kind) for name, kind in kinds.items()}}
 
 
-def _numbers(amount: Amount) -> dict[str, Any]:
+def _numbers(amount: Amount) -> dict[str, str]:
     return {name: str(getattr(amount, name)) for name in _NUMBERS}
 
 
-def _read(row: Any) -> Amount:
-    return Amount.read(*(getattr(row, name) for name in _NUMBERS))
+def _amount(row: Row) -> Amount:
+    return Amount.read(*(row[name] for name in _NUMBERS))
 
 
-def _budget(connection: Connection, row: Any) -> Budget:
+def _budget(connection: Connection, row: Row) -> Budget:
     """Raises BadLedger for a row that no ledger wrote."""
-    rows = connection.execute(_TOTALS, {"named": row.dataset}).all()
+    dataset = row["dataset"]
+    _require_types(row, f"The row of {dataset!r}")
+    totals = connection.execute(_TOTALS, {"named": dataset}).mappings().all()
     try:
-        _require_types(row._mapping)  # noqa: SLF001 (the public name of a row's mapping)
-        charged = {spent.part: _read(spent) for spent in rows}
-        granted, relation, rule = _read(row), Neighbors(row.neighbors), Parts(row.parts)
-        accounting = Accounting(row.accounting)
+        charged = {total["part"]: _amount(total) for total in totals}
+        granted, relation, rule = _amount(row), Neighbors(row["neighbors"]), Parts(row["parts"])
+        accounting = Accounting(row["accounting"])
     except ValueError:
-        raise BadLedger(f"The row of {row.dataset!r} was changed by hand: restore a copy of the ledger.") from None
-    return Budget(row.dataset, relation, rule, granted, row.unit, accounting, charged, row.entries, row.seal)
+        raise _changed(f"The row of {dataset!r}") from None
+    return Budget(dataset, relation, rule, granted, row["unit"], accounting, charged, row["entries"], row["seal"])
 
 
-def entry_of(row: Any) -> Entry:
+def entry_of(row: Row) -> Entry:
     """The entry of a row, also of an exported one. Raises BadLedger for a row that no ledger wrote."""
-    try:
-        _require_types(row)
-    except ValueError:
-        raise BadLedger("An entry of the history was changed by hand: restore a copy of the ledger.") from None
-    return Entry(**{field.name: row[field.name] for field in fields(Entry)})
+    own: dict[str, Any] = {field.name: row.get(field.name) for field in fields(Entry)}
+    _require_types(own, "An entry of the history")
+    return Entry(**own)
 
 
-def _require_types(row: Any) -> None:
+def _require_types(row: Row, place: str) -> None:
     """SQLite keeps whatever it is handed in any column."""
-    for name, value in row.items():
-        if type(value) is not (int if name in _WHOLE_NUMBERS else str):
-            raise ValueError
+    if any(type(value) is not (int if name in _WHOLE_NUMBERS else str) for name, value in row.items()):
+        raise _changed(place)
 
 
-def reread(rows: Iterable[Mapping[str, Any]]) -> Budget:
-    """The budget that entries lead to which were exported with their seals.
-
-    Raises as `replayed`; KeyError, ValueError for what no ledger exported.
-    """
-    return replayed((entry_of(row), row["seal"]) for row in rows)
+def _changed(place: str) -> BadLedger:
+    return BadLedger(f"{place} was changed by hand: restore a copy of the ledger.")
 
 
-def replayed(history: Iterable[tuple[Entry, str]]) -> Budget:
+def reread(rows: Iterable[Row]) -> Budget:
+    """The budget that entries lead to which were exported with their seals. Raises BadLedger as `replayed`."""
+    return replayed((entry_of(row), row.get("seal")) for row in rows)
+
+
+def replayed(history: Iterable[tuple[Entry, object]]) -> Budget:
     """The budget that the entries lead to, by the rules that charges are held to.
 
     Raises BadLedger, with the number of the entry, for a seal that does not fit, a missing number, or what no ledger
@@ -285,13 +286,13 @@ def replayed(history: Iterable[tuple[Entry, str]]) -> Budget:
     """
     budget: Budget | None = None
     seal, reserved = START, dict[int, tuple[str, Amount]]()
-    for number, (entry, written) in enumerate(history, start=1):
+    for number, (entry, stored_seal) in enumerate(history, start=1):
         seal = entry.seal(seal)
-        if entry.number != number or seal != written:
+        if entry.number != number or seal != stored_seal:
             raise BadLedger(f"The history of {entry.dataset!r} was changed at entry {number}: restore a copy.")
         try:
             budget = _after(budget, entry, reserved)
-        except (DpmineError, ValueError, KeyError):
+        except (DpmineError, ValueError):  # the latter of names that no enumeration has
             raise BadLedger(f"Entry {number} of {entry.dataset!r} is none that a ledger would write.") from None
         budget = replace(budget, entries=number, seal=seal)
     if budget is None:
@@ -305,21 +306,18 @@ def _after(budget: Budget | None, entry: Entry, reserved: dict[int, tuple[str, A
     _require_form(entry, kind)
     accounting = Accounting(entry.accounting)
     if budget is None:
-        if kind is not Kind.GRANT:
-            raise ValueError
+        _require(kind is Kind.GRANT)
         return Budget(entry.dataset, Neighbors(entry.neighbors), Parts(entry.parts), amount, entry.unit, accounting)
     changed = accounting is not budget.accounting and (budget.charged or kind is not Kind.GRANT)
     terms = (entry.neighbors, entry.parts) == (budget.neighbors, budget.parts)
-    if changed or not terms or budget.unit not in {"", entry.unit}:
-        raise ValueError
+    _require(terms, not changed, budget.unit in {"", entry.unit})
     budget = replace(budget, unit=entry.unit, accounting=accounting)
     if kind is Kind.GRANT:
         return budget.granting(amount)
     if kind is Kind.SETTLE:
         was = _settled(entry, reserved)
         return budget.charging(entry.part, replace(was, epsilon=amount.epsilon) - was)
-    if min(amount) < 0:
-        raise ValueError
+    _require(min(amount) >= 0)
     if kind is Kind.RESERVE:
         reserved[entry.number] = entry.part, amount
     return budget.charging(entry.part, amount)
@@ -327,18 +325,21 @@ def _after(budget: Budget | None, entry: Entry, reserved: dict[int, tuple[str, A
 
 def _settled(entry: Entry, reserved: dict[int, tuple[str, Amount]]) -> Amount:
     """The reservation that a settlement ends: of the same part, with the same δ and ρ, and no smaller ε."""
-    part, was = reserved.pop(entry.reservation)
+    part, was = reserved.pop(entry.reservation, ("", Amount()))
     amount = entry.amount
-    if part != entry.part or not 0 < amount.epsilon <= was.epsilon or amount != replace(was, epsilon=amount.epsilon):
-        raise ValueError
+    _require(part == entry.part, 0 < amount.epsilon <= was.epsilon, amount == replace(was, epsilon=amount.epsilon))
     return was
 
 
 def _require_form(entry: Entry, kind: Kind) -> None:
-    """ValueError for a reservation in anything but a settlement, a part in a grant, a job where nothing is run."""
-    if (entry.reservation > 0) is not (kind is Kind.SETTLE) or entry.reservation < 0:
-        raise ValueError
-    if kind is Kind.GRANT and (entry.part != WHOLE or not entry.amount.is_total(Accounting(entry.accounting))):
-        raise ValueError
-    if kind in {Kind.GRANT, Kind.SETTLE} and entry.job:
-        raise ValueError
+    """That settlements alone have a reservation, grants are totals of the whole, and a job is where one was run."""
+    _require((entry.reservation > 0) is (kind is Kind.SETTLE) and entry.reservation >= 0)
+    if kind is Kind.GRANT:
+        _require(entry.part == WHOLE and entry.amount.is_total(Accounting(entry.accounting)))
+    _require(not (kind in {Kind.GRANT, Kind.SETTLE} and entry.job))
+
+
+def _require(*conditions: bool) -> None:
+    """Raises BadLedger unless all hold; `replayed` names the entry."""
+    if not all(conditions):
+        raise BadLedger("No ledger would write this.")

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sqlalchemy import Connection, Inspector
+    from sqlalchemy.engine.interfaces import ReflectedIndex
+    from sqlalchemy.types import TypeEngine
 
 
 _NAME = String(200)
@@ -41,7 +43,7 @@ _VERSION = 1
 """Of these tables; a ledger of another one is rejected."""
 
 
-def _filled(**kinds: Any) -> list[Column[Any]]:
+def _filled(**kinds: String | type[Text | Integer]) -> list[Column[Any]]:
     """Columns of these names and types, none of which is ever null; a unit is "" until the first charge."""
     return [Column(name, kind, nullable=False) for name, kind in kinds.items()]
 
@@ -102,10 +104,10 @@ def has_ledger(connection: Connection) -> bool:
     """Whether the tables are there. Raises BadLedger where they are those of another version, or it is not known."""
     if connection.execute(_HAS_LEDGER[connection.dialect.name]).scalar() is None:
         return False
-    found = connection.execute(select(VERSION.c.version)).scalars().all()
-    if len(found) != 1 or type(found[0]) is not int or found[0] < 1:
+    versions = connection.execute(select(VERSION.c.version)).scalars().all()
+    if len(versions) != 1 or type(versions[0]) is not int or versions[0] < 1:
         raise BadLedger("The version of this ledger was changed by hand: restore a copy.")
-    if found[0] != _VERSION:
+    if versions[0] != _VERSION:
         raise BadLedger("This ledger was written by a later version of dpmine: update dpmine.")
     return True
 
@@ -172,39 +174,39 @@ def _is_sound_postgres(connection: Connection) -> bool:
     """Whether there are our tables, as they were made, and nothing that acts on them."""
     if connection.execute(_FOREIGN).first() is not None:
         return False
-    found = inspect(connection)
-    return set(_NAMES) <= set(found.get_table_names()) and all(
-        _is_as_made(connection, found, table) for table in METADATA.sorted_tables
+    inspector = inspect(connection)
+    return set(_NAMES) <= set(inspector.get_table_names()) and all(
+        _is_as_made(connection, inspector, table) for table in METADATA.sorted_tables
     )
 
 
-def _is_as_made(connection: Connection, found: Inspector, table: Table) -> bool:
+def _is_as_made(connection: Connection, inspector: Inspector, table: Table) -> bool:
     columns = {(column.name, _written(connection, column.type), bool(column.nullable)) for column in table.columns}
-    there = found.get_columns(table.name)
+    found_columns = inspector.get_columns(table.name)
     links = {(tuple(link.column_keys), link.referred_table.name) for link in table.foreign_key_constraints}
-    linked = found.get_foreign_keys(table.name)
+    found_links = inspector.get_foreign_keys(table.name)
     return (
-        columns == {(each["name"], _written(connection, each["type"]), each["nullable"]) for each in there}
-        and set(found.get_pk_constraint(table.name)["constrained_columns"]) == {c.name for c in table.primary_key}
-        and links == {(tuple(link["constrained_columns"]), link["referred_table"]) for link in linked}
-        and _indexes(found, table.name)
+        columns == {(each["name"], _written(connection, each["type"]), each["nullable"]) for each in found_columns}
+        and set(inspector.get_pk_constraint(table.name)["constrained_columns"]) == {c.name for c in table.primary_key}
+        and links == {(tuple(link["constrained_columns"]), link["referred_table"]) for link in found_links}
+        and _indexes(inspector, table.name)
         == {(str(i.name), tuple(i.columns.keys()), bool(i.unique)) for i in table.indexes}
-        and not [*found.get_check_constraints(table.name), *found.get_unique_constraints(table.name)]
+        and not [*inspector.get_check_constraints(table.name), *inspector.get_unique_constraints(table.name)]
     )
 
 
-def _indexes(found: Inspector, table: str) -> set[tuple[str, tuple[Any, ...], bool]]:
+def _indexes(inspector: Inspector, table: str) -> set[tuple[str, tuple[str | None, ...], bool]]:
     """Those beside the primary key; a condition other than ours makes another index of it."""
     return {
         (str(index["name"]), tuple(index["column_names"]), bool(index["unique"]) and _is_ours(index))
-        for index in found.get_indexes(table)
+        for index in inspector.get_indexes(table)
     }
 
 
-def _is_ours(index: Any) -> bool:
+def _is_ours(index: ReflectedIndex) -> bool:
     condition: Iterable[str] = str(index.get("dialect_options", {}).get("postgresql_where", ""))
     return "".join(sign for sign in condition if sign not in "() ") == "reservation>0"
 
 
-def _written(connection: Connection, kind: Any) -> str:
+def _written(connection: Connection, kind: TypeEngine[Any]) -> str:
     return str(kind.compile(dialect=connection.dialect))

@@ -1,4 +1,4 @@
-"""The mechanisms, the ways to choose a list and the forms of files that users may name, and where each is.
+"""The mechanisms, ways to choose a list, engines and forms of files that users may name, and where each is.
 
 A line here registers one. The command line, job files, messages, the audit and the tests take their lists from it.
 """
@@ -101,6 +101,13 @@ WAYS = (
     Named("discover", "dpmine.itemsets.ways.discovery:Discover"),
 )
 """What chooses a list of itemsets, beside the mechanisms."""
+SPARK = Registered("spark", "dpmine.itemsets.spark.loading:read_spark")
+ENGINES = (
+    Registered("local", "dpmine.itemsets.read:read_local"),
+    SPARK,
+)
+"""What counts supports; their homes read data: see `itemsets.read.Reader`. The first is the default."""
+LOCAL = ENGINES[0].name
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 """How compressed text files end, and what compressed them."""
 QUOTES = ("double", "multiline", "none")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpmine.options.names import AUTO, ENCODINGS, FORMS, MECHANISMS, QUOTES, WAYS, typed_names
+from dpmine.options.names import AUTO, ENCODINGS, ENGINES, FORMS, LOCAL, MECHANISMS, QUOTES, WAYS, typed_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,10 @@ TOP_ITEMSET = {
         "SIZE",
     ),
     "engine": Option(
-        "What counts: this machine, or Spark (FILE is then what Spark opens).", "local|spark", "local", in_jobs=False
+        "What counts: this machine, or Spark (FILE is then what Spark opens).",
+        "|".join(engine.name for engine in ENGINES),
+        LOCAL,
+        in_jobs=False,
     ),
 }
 HISTOGRAM = {

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import decimal_above, decimal_below
 from dpmine.io.atomic import new_figure, picture_target, write_picture
 from dpmine.itemsets.release.noise import LEVEL, DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
 from dpmine.parameters import exact_share, positive, public_count
-from dpmine.planning.results import Planned, plain
+from dpmine.planning.results import JsonObject, Planned
 from dpmine.privacy import rounded_up, short
 from dpmine.selection.recommend import least
 from dpmine.zcdp import epsilon_at, rho_at
@@ -68,12 +68,20 @@ class RunsPlan(Planned):
     delta: Fraction
     rows: tuple[RunsRow, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A plain form for JSON."""
-        found: dict[str, Any] = plain(self)
-        for shown, row in zip(found["rows"], self.rows, strict=True):
-            shown |= {"better": row.better, "zcdp_from_runs": shown.pop("crossing")}
-        return found
+        rows = [
+            {
+                "kind": row.kind,
+                "rho": rounded_up(row.rho),
+                "basic": rounded_up(row.basic),
+                "zcdp": rounded_up(row.zcdp),
+                "better": row.better,
+                "zcdp_from_runs": row.crossing,
+            }
+            for row in self.rows
+        ]
+        return {"runs": self.runs, "epsilon": rounded_up(self.epsilon), "delta": rounded_up(self.delta), "rows": rows}
 
     def plot(self, path: str | Path) -> None:
         """Write a picture (.svg or .png) of the budget against the number of runs, for each kind of run.
@@ -158,28 +166,31 @@ class NoisePlan(Planned):
     gaussian: DiscreteGaussian
     taken: SupportNoise
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A plain form for JSON; half widths in units."""
+        terms = {"epsilon": rounded_up(self.epsilon), "delta": rounded_up(self.delta), "level": float(LEVEL)}
         widths = {
-            name: {"each": noise.half_width(self.numbers), "all": noise.simultaneous_half_width(self.numbers)}
+            name: {"each": self._each(noise), "all": self._together(noise)}
             for name, noise in (("laplace", self.laplace), ("gaussian", self.gaussian))
         }
-        terms = {"epsilon": rounded_up(self.epsilon), "delta": rounded_up(self.delta), "level": float(LEVEL)}
         taken = "laplace" if self.taken is self.laplace else "gaussian"
         return {"numbers": self.numbers, **terms, "half_widths": widths, "taken": taken}
 
+    def _each(self, noise: SupportNoise) -> int:
+        return noise.half_width(self.numbers)
+
+    def _together(self, noise: SupportNoise) -> int:
+        return noise.simultaneous_half_width(self.numbers)
+
     def __str__(self) -> str:
-        said = self.to_dict()
         terms = f"ε = {short(self.epsilon)}, δ = {short(self.delta)}"
         lines = [
             f"{self.numbers:,} numbers together at {terms}; half widths of {float(LEVEL):.0%} intervals, in units:"
         ]
-        for name, noise in (("laplace", self.laplace), ("gaussian", self.gaussian)):
-            width = said["half_widths"][name]
-            mark = " *" if name == said["taken"] else ""
-            lines.append(
-                f"{noise.describe(self.numbers)}{mark}: ±{width['each']:,} each, ±{width['all']:,} all together"
-            )
+        for noise in (self.laplace, self.gaussian):
+            mark = " *" if noise is self.taken else ""
+            widths = f"±{self._each(noise):,} each, ±{self._together(noise):,} all together"
+            lines.append(f"{noise.describe(self.numbers)}{mark}: {widths}")
         return "\n".join([*lines, "(* used: the narrower one for all together)"])
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from math import floor
-from typing import Any
 
 from dpmine.errors import BadParameter
 from dpmine.models.pac.theory.families import COARSEST, Family, IntervalFamily, StumpFamily, ThresholdFamily
@@ -21,7 +20,7 @@ from dpmine.models.pac.theory.sample_complexity import (
 )
 from dpmine.models.pac.theory.separator_family import SeparatorFamily
 from dpmine.parameters import Number, below_one, exact_number, named, whole
-from dpmine.planning.results import Planned
+from dpmine.planning.results import JsonObject, Planned
 from dpmine.privacy import rounded_up
 
 _LARGEST_SMOOTHNESS = 10**100
@@ -69,7 +68,7 @@ class LearningPlan(Planned):
     too_few: int | None
     notes: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """JSON-ready form."""
         return {
             "class": str(self.learned),
@@ -102,18 +101,18 @@ class LearningPlan(Planned):
         )
 
     def _bounds(self) -> list[str]:
-        said = []
+        sentences = []
         if self.too_few is not None:
-            said.append(f"With {self.too_few:,} or fewer, every learner misses some rule half of the time.")
+            sentences.append(f"With {self.too_few:,} or fewer, every learner misses some rule half of the time.")
         if self.learned is LearnedClass.THRESHOLDS:
             records = self.private or self.labels
             # two digits, from below; it is more than 4/5 whatever the number
             share = floor(100 * max(Fraction(needle_failure(records, self.target.epsilon)), Fraction(4, 5))) / 100
-            said.append(
+            sentences.append(
                 f"Where nothing is known about the data, no number is enough: with {records:,} records every private "
                 f"learner has an error above 1/4 on some data, with probability {share:.2f} or more."
             )
-        return said
+        return sentences
 
 
 def plan_learning(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.request.catalogue import Sizes, parse_sizes, require_possible
@@ -12,7 +12,7 @@ from dpmine.itemsets.ways.registry import build_way, rivals
 from dpmine.itemsets.ways.way import ListTerms
 from dpmine.itemsets.ways.weighted_pairs import PAIRS_IN_FULL
 from dpmine.parameters import positive, probability, public_count, whole
-from dpmine.planning.results import Planned, plain
+from dpmine.planning.results import JsonObject, Planned, plain
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
@@ -66,11 +66,11 @@ class ListPlan(Planned):
     rows: tuple[ListRow, ...]
     recommended: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A plain form for JSON."""
-        found = plain(self)
-        rows, recommended = found.pop("rows"), found.pop("recommended")
-        return {**found, "mechanisms": rows, "recommended": recommended}
+        document = plain(self)
+        rows, recommended = document.pop("rows"), document.pop("recommended")
+        return {**document, "mechanisms": rows, "recommended": recommended}
 
     def __str__(self) -> str:
         low, high = self.sizes
@@ -161,5 +161,5 @@ def plan_list(
         terms.delta,
         terms.neighbors,
         tuple(sorted(rows, key=lambda row: row.right_from)),
-        build_way(terms).way.name,
+        build_way(terms).name,
     )

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpmine.selection.laws.profile import Profile
-    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.mechanisms.mechanism import Mechanism
 
 
 def pure_lower_bound(*, epsilon: float, candidates: int | None) -> float | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from dpmine.selection.mechanisms.base import Mechanism
+    from matplotlib.axes import Axes
+
+    from dpmine.selection.mechanisms.mechanism import Mechanism
+
+
+JsonObject: TypeAlias = dict[str, Any]
+"""What `json.dumps` takes."""
 
 
 def plain(value: Any) -> Any:
@@ -41,7 +47,7 @@ class Planned(ShownAsText, ABC):
     __slots__ = ()
 
     @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A plain form for JSON."""
 
     def to_json(self) -> str:
@@ -133,13 +139,13 @@ class Plan(Planned):
         """The row of that mechanism; KeyError where it cannot be used with these parameters."""
         return {row.mechanism: row for row in self.rows}[mechanism]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A plain form for JSON."""
-        found = plain(self)
+        document = plain(self)
         names = ("rows", "pure_lower_bound", "approximate_lower_bound", "recommendation")
-        rows, pure, approximate, recommended = map(found.pop, names)
+        rows, pure, approximate, recommended = map(document.pop, names)
         bounds = {"pure": pure, "approximate": approximate}
-        return {**found, "mechanisms": rows, "lower_bounds": bounds, "recommended": recommended}
+        return {**document, "mechanisms": rows, "lower_bounds": bounds, "recommended": recommended}
 
     def plot(self, path: str | Path, *, shape: Shape = Shape.POWER_LAW) -> None:
         """Write a picture (.svg or .png) of the success probability of every mechanism against the lead.
@@ -220,7 +226,7 @@ _POINTS = 50
 _CERTAIN = 1 - 1e-4  # from here on a curve is drawn as 1 without computing it
 
 
-def _draw(axes: Any, plan: Plan, shape: Shape) -> None:
+def _draw(axes: Axes, plan: Plan, shape: Shape) -> None:
     needed = [row.need(shape).gap for row in plan.rows]
     gaps = np.geomspace(max(0.5, min(needed) / 4), 1.3 * max(needed), _POINTS)
     for mechanism in usable(plan.epsilon, plan.delta, plan.neighbors, candidates=plan.candidates):

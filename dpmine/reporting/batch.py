@@ -56,7 +56,7 @@ class JobOutcome:
     charged: bool = True
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """What became of it, in one line, for those who run the batch; it quotes no data."""
         if self.error is None:
             what = "stored before" if self.reused else "done"
@@ -129,7 +129,7 @@ class Report(ShownAsText):
         return (*self.others, *self.outcomes)
 
     def __str__(self) -> str:
-        said = [self.granted, *(outcome.said for outcome in self.followed), self.rejected, self.left]
+        said = [self.granted, *(outcome.summary for outcome in self.followed), self.rejected, self.left]
         return "\n".join(filter(None, said))
 
     def raise_failures(self) -> None:
@@ -147,9 +147,9 @@ class Report(ShownAsText):
                 raise error
         names = ", ".join(repr(outcome.job.name) for outcome, _ in failed)
         text = f"{len(failed)} of {len(self.followed)} jobs failed ({names}); the page shows the others."
-        refused = all(isinstance(error, BudgetExceeded) for _, error in failed)
-        raised = BudgetExceeded(text) if refused else BadData(text)
-        for note in [*(outcome.said for outcome, _ in failed), *filter(None, [self.rejected])]:
+        all_rejected = all(isinstance(error, BudgetExceeded) for _, error in failed)
+        raised = BudgetExceeded(text) if all_rejected else BadData(text)
+        for note in [*(outcome.summary for outcome, _ in failed), *filter(None, [self.rejected])]:
             raised.add_note(note)
         raise raised
 

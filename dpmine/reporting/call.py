@@ -15,7 +15,7 @@ from dpmine.reporting.batch import checked_batch, run_batch
 from dpmine.reporting.evidence.folder import require_possible, write_evidence
 from dpmine.reporting.jobs.file import Create, read_job_file
 from dpmine.reporting.store import ResultsFolder
-from dpmine.reporting.windows import Course
+from dpmine.reporting.windows import WindowRun
 
 if TYPE_CHECKING:
     from dpmine.io.atomic import Guard
@@ -38,7 +38,7 @@ class PreparedReport:
         store: where results are kept.
         page: the file of the page, links followed.
         batch: what each job is charged.
-        course: of recurring jobs, the windows that are run; else None.
+        window_run: of recurring jobs, the windows that are run; else None.
         evidence: the folder of evidence, if it is asked for.
     """
 
@@ -46,7 +46,7 @@ class PreparedReport:
     store: ResultsFolder
     page: Path
     batch: Batch
-    course: Course | None = None
+    window_run: WindowRun | None = None
     evidence: Path | None = None
 
     @classmethod
@@ -69,8 +69,8 @@ class PreparedReport:
         if ledger_must_exist:
             job_file = replace(job_file, terms=replace(job_file.terms, create=Create.NEVER))
         store = ResultsFolder(results or output.with_name(f"{jobs.stem}-results"))
-        course = Course.of(job_file, store, window)
-        batch = checked_batch(job_file, store, retry=retry) if course is None else course.checked(retry=retry)
+        window_run = WindowRun.of(job_file, store, window)
+        batch = checked_batch(job_file, store, retry=retry) if window_run is None else window_run.checked(retry=retry)
         proof = None if evidence is None else evidence / "results" / "result.parquet"
         written = dict(zip(named, (page, store.folder / "result.parquet", proof), strict=True))
         require_apart(written, batch.paths, {"the job file": jobs, **database_files(job_file.terms.ledger)})
@@ -79,12 +79,12 @@ class PreparedReport:
         store.require_usable(page)
         if evidence is not None:
             require_possible(evidence, job_file)
-        return cls(job_file, store, page, batch, course, evidence)
+        return cls(job_file, store, page, batch, window_run, evidence)
 
     def run(self, *, watch: Watcher, retry: bool) -> Report:
         """Run the jobs; of recurring ones also the windows that were missed. Raises as `run_batch`."""
-        if self.course is not None:
-            return self.course.run(watch=watch, retry=retry)
+        if self.window_run is not None:
+            return self.window_run.run(watch=watch, retry=retry)
         return run_batch(self.job_file, self.store, watch=watch, retry=retry)
 
 
@@ -180,26 +180,32 @@ def report(
         dpmine.Ledger: the budget.
         top_itemsets: one such job.
     """
-    again, only_checked = truth("retry", retry), truth("dry_run", dry_run)
-    source, page = _path("jobs", jobs), _path("output", output)
-    kept = None if results is None else _path("results", results)
-    proof = None if evidence is None else _path("evidence", evidence)
+    retried, only_checked = truth("retry", retry), truth("dry_run", dry_run)
+    job_file, output_file = _path("jobs", jobs), _path("output", output)
+    results_folder = None if results is None else _path("results", results)
+    evidence_folder = None if evidence is None else _path("evidence", evidence)
     must_exist = truth("ledger_must_exist", ledger_must_exist)
     prepared = PreparedReport.of(
-        source, page, kept, retry=again, window=window, evidence=proof, ledger_must_exist=must_exist
+        job_file,
+        output_file,
+        results_folder,
+        retry=retried,
+        window=window,
+        evidence=evidence_folder,
+        ledger_must_exist=must_exist,
     )
     if only_checked:
         return prepared.batch
     from dpmine.reporting.page.render import render
 
-    done = prepared.run(watch=_unwatched, retry=again)
+    done = prepared.run(watch=_unwatched, retry=retried)
     content = render(done).encode()
     try:
         write_whole(prepared.page, content)
     except OSError:
-        raise unwritable(page) from None
-    if proof is not None:
-        write_evidence(done, prepared.store, content, proof)
+        raise unwritable(output_file) from None
+    if evidence_folder is not None:
+        write_evidence(done, prepared.store, content, evidence_folder)
     done.raise_failures()
     return done
 

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from dpmine.errors import BadData, UnreadableFile
+from dpmine.errors import BadData, BadParameter, UnreadableFile
 from dpmine.io.arrow import parquet_bytes
 from dpmine.io.atomic import read_file, write_whole
 from dpmine.ledger.budget import name_and_part
 from dpmine.ledger.charging import without_passwords
-from dpmine.models.model_file import document_of, read_guarantee
+from dpmine.models.model_file import read_guarantee
+from dpmine.reporting.document import Altered, Document
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from dpmine.privacy import Guarantee
@@ -155,8 +156,8 @@ class ResultsFolder:
     def seal_before(self, job: Job) -> str | None:
         """The last seal before a job was begun: where the ledger still has it, the job was not charged."""
         for path in self._marked(job):
-            with suppress(OSError, LookupError, TypeError, ValueError, RecursionError):
-                return str(json.loads(read_file(path))["seal"])
+            with suppress(OSError, Altered):
+                return Document.parse(read_file(path)).text("seal")
         return None
 
     def has_jobs_of(self, ledger: str, dataset: str) -> bool:
@@ -164,10 +165,11 @@ class ResultsFolder:
         url = without_passwords(ledger)
         kinds = {".json": _FORMAT, BEGUN: _MARK, UNSTORED: _MARK}
         for path in self.folder.glob("*.*"):
-            with suppress(OSError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
-                kind = kinds[path.suffix]
-                job = document_of(read_file(path).decode(), kind)["job"]
-                same = job.get("ledger", url) == url  # recurring jobs name no ledger
+            with suppress(OSError, Altered, BadParameter):
+                entry = Document.parse(read_file(path))
+                job = entry.part("job")
+                same = not job.has("ledger") or job["ledger"] == url  # recurring jobs name no ledger
+                same = same and entry["format"] == kinds.get(path.suffix)
                 if same and name_and_part(job["dataset"])[0] == name_and_part(dataset)[0]:
                     return True
         return False
@@ -193,9 +195,9 @@ class ResultsFolder:
 
     def _read(self, path: Path, job: Job) -> Stored:
         try:
-            document, guarantee = _checked(read_file(path).decode(), job.content)
+            document, guarantee = _checked(Document.parse(read_file(path)), job.content)
             return Stored(document, guarantee, tuple(self._files(path.stem)))
-        except (OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError):
+        except (OSError, Altered):
             raise BadData(
                 f"'{path}' is not a result of job {job.name!r} as it was written: restore it, or delete it to run the "
                 "job again, which is charged again."
@@ -208,19 +210,21 @@ class ResultsFolder:
             yield f"{stem}{_MODEL}"
 
 
-def _checked(text: str, content: dict[str, Any]) -> tuple[dict[str, Any], Guarantee]:
-    """Result and guarantee of a stored file for that content; else one of the errors of `dpmine.models.model_file`."""
-    entry = document_of(text, _FORMAT)
-    seal = entry.pop("seal")
-    if entry["job"] != content or not isinstance(entry["result"], dict) or seal != _seal(entry):
-        raise ValueError
-    guarantee = read_guarantee(entry["guarantee"])
+def _checked(entry: Document, content: Mapping[str, object]) -> tuple[dict[str, Any], Guarantee]:
+    """Result and guarantee of a stored file for that content; else Altered."""
+    unsealed = {name: value for name, value in entry.entries.items() if name != "seal"}
+    if entry["format"] != _FORMAT or entry["job"] != content or entry["seal"] != _seal(unsealed):
+        raise Altered
+    try:
+        guarantee = read_guarantee(dict(entry.part("guarantee").entries))
+    except (LookupError, TypeError, ValueError, ArithmeticError):
+        raise Altered from None
     if not guarantee.private:
-        raise ValueError
-    return entry["result"], guarantee
+        raise Altered
+    return dict(entry.part("result").entries), guarantee
 
 
-def _seal(entry: dict[str, Any]) -> str:
+def _seal(entry: Mapping[str, object]) -> str:
     """Finds accidents; who changes a file on purpose can seal it, too."""
     return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
 

@@ -128,14 +128,14 @@ def require_same_terms(terms: BudgetTerms, steps: Sequence[Step], budget: Budget
 
 def common_unit(steps: Sequence[Step], terms: BudgetTerms, budget: Budget | None) -> str:
     """The privacy unit of all jobs, of [budget] and of the ledger."""
-    said = [("[budget]", terms.unit), ("the ledger", budget.unit if budget else None)]
-    said += [(f"job {step.job.name!r}", step.guarantee.unit) for step in steps]
-    (first, unit), *others = [(who, unit) for who, unit in said if unit]
-    for who, other in others:
+    units = [("[budget]", terms.unit), ("the ledger", budget.unit if budget else None)]
+    units += [(f"job {step.job.name!r}", step.guarantee.unit) for step in steps]
+    (first, unit), *others = [(source, unit) for source, unit in units if unit]
+    for source, other in others:
         if other != unit:
             raise BadParameter(
-                f"{first} protects each {unit!r}, and {who} each {other!r}: one budget has one privacy unit. Name the "
-                "same columns with unit (or assert it with one_row_per), or another ledger data set."
+                f"{first} protects each {unit!r}, and {source} each {other!r}: one budget has one privacy unit. Name "
+                "the same columns with unit (or assert it with one_row_per), or another ledger data set."
             )
     return unit
 
@@ -149,15 +149,15 @@ def require_total(batch: Batch, terms: BudgetTerms) -> None:
             f"The stored results were charged {stored.shown(accounting)}, which the ledger does not know: restore the "
             "ledger that was charged, or give another `results=…` folder."
         )
-    asked = batch.together
-    if not total.fits(asked, accounting):
+    together = batch.together
+    if not total.fits(together, accounting):
         advice = "lower the jobs' epsilon (and delta), or raise the budget's."
-        slack = asked.compared(accounting)[1]
+        slack = together.compared(accounting)[1]
         if slack > total.compared(accounting)[1] == 0:
             advice = f"give delta = {short(slack)} or more in [budget], or use mechanisms with δ = 0."
-        most = total.shown(accounting)
+        allowed = total.shown(accounting)
         raise BudgetExceeded(
-            f"The jobs are charged up to {asked.shown(accounting)} together, and [budget] allows {most}: {advice}"
+            f"The jobs are charged up to {together.shown(accounting)} together, and [budget] allows {allowed}: {advice}"
         )
     name, part = name_and_part(terms.dataset)
     if batch.budget is None:
@@ -173,5 +173,5 @@ def require_total(batch: Batch, terms: BudgetTerms) -> None:
         )
     try:
         batch.budget.charging(part, to_charge)
-    except BudgetExceeded as refused:
-        raise BudgetExceeded(f"{refused} Jobs that were run before are found with `results=FOLDER`.") from None
+    except BudgetExceeded as error:
+        raise BudgetExceeded(f"{error} Jobs that were run before are found with `results=FOLDER`.") from None

@@ -42,12 +42,12 @@ class Charges:
     @classmethod
     def among(cls, history: Iterable[Entry], jobs: Iterable[Job], part: str | None) -> Self:
         """Those among the entries of a data set that are on the part; None for any part."""
-        asked = {job.key.rpartition(" ")[2] for job in jobs}
+        digests = {job.key.rpartition(" ")[2] for job in jobs}
         amounts: dict[str, Amount] = {}
         for entry in history:
-            found = _MARK.search(entry.job) if entry.kind == Kind.CHARGE else None
-            if found and found[2] in asked and part in {None, entry.part}:
-                key = f"{found[1]} {found[2]}"
+            mark = _MARK.search(entry.job) if entry.kind == Kind.CHARGE else None
+            if mark and mark[2] in digests and part in {None, entry.part}:
+                key = f"{mark[1]} {mark[2]}"
                 amounts[key] = amounts.get(key, Amount()) + entry.amount
         return cls(amounts)
 
@@ -67,7 +67,7 @@ class Charges:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class PastWindow:
     """A window of recurring jobs.
 
     Attributes:
@@ -85,5 +85,5 @@ class Passed:
 class Timeline:
     """All windows so far, in order, and what they were charged together for each unit."""
 
-    windows: tuple[Passed, ...]
-    cost: Amount
+    windows: tuple[PastWindow, ...]
+    charge: Amount

@@ -14,7 +14,7 @@ from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.batch import Report, checked_batch, run_batch
 from dpmine.reporting.jobs.recurring import Recurring
 from dpmine.reporting.jobs.schedule import Missed, Window
-from dpmine.reporting.timeline import Charges, Passed, Timeline
+from dpmine.reporting.timeline import Charges, PastWindow, Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Course:
+class WindowRun:
     """A run of recurring jobs for one window.
 
     Attributes:
         recurring: the jobs, and their schedule.
         store: where their results are.
-        asked: the window.
+        window: the one that is asked for.
     """
 
     recurring: Recurring
     store: ResultsFolder
-    asked: Window
+    window: Window
 
     @classmethod
     def of(
         cls, job_file: JobFile, store: ResultsFolder, window: str | None, *, today: date | None = None
-    ) -> Course | None:
+    ) -> WindowRun | None:
         """The run of that window, for None the last one that has ended; None for jobs without a schedule.
 
         Raises BadParameter, and BudgetExceeded for a window behind the end of the schedule.
@@ -61,7 +61,7 @@ class Course:
     @property
     def job_file(self) -> JobFile:
         """For the window that is asked for."""
-        return self.recurring.at(self.asked)
+        return self.recurring.at(self.window)
 
     def checked(self, *, retry: bool) -> Batch:
         """The batch of the window that is asked for. Raises as `checked_batch`."""
@@ -74,7 +74,7 @@ class Course:
             return ()
         charged = self._charges().amounts
         return tuple(
-            window for window in self._windows(charged) if window < self.asked and self._is_due(window, charged)
+            window for window in self._windows(charged) if window < self.window and self._is_due(window, charged)
         )
 
     def run(self, *, watch: Watcher, retry: bool) -> Report:
@@ -85,14 +85,14 @@ class Course:
         """
         reports: list[Report] = []
         rejected, lost = "", self._charges().amounts
-        for window in (*self.missed, self.asked):
-            again = retry and window == self.asked
+        for window in (*self.missed, self.window):
+            again = retry and window == self.window
             try:
                 reports.append(run_batch(self.recurring.at(window), self.store, watch=watch, retry=again))
-            except BudgetExceeded as refused:
+            except BudgetExceeded as error:
                 if not reports:
                     raise
-                rejected = f"{window} and later windows have no result: {refused}"
+                rejected = f"{window} and later windows have no result: {error}"
                 break
         *others, last = reports
         # A job that stopped after its charge, in an earlier run, was that run's failure.
@@ -109,9 +109,9 @@ class Course:
     def _windows(self, charged: Collection[str]) -> tuple[Window, ...]:
         """From the start, or the first one that was charged, to the one that is asked for."""
         schedule = self.recurring.schedule
-        known = [Window.parse(key.partition(" ")[0], schedule.every) for key in charged]
-        first = schedule.start or min([*known, self.asked])
-        return schedule.windows(first, max([*known, self.asked]))
+        charged_windows = [Window.parse(key.partition(" ")[0], schedule.every) for key in charged]
+        first = schedule.start or min([*charged_windows, self.window])
+        return schedule.windows(first, max([*charged_windows, self.window]))
 
     def _charges(self) -> Charges:
         terms = self.recurring.terms
@@ -122,24 +122,26 @@ class Course:
         try:
             charges = self._charges()
         except BadLedger:
-            charges, cost = Charges(), last.total
+            charges, charge = Charges(), last.total
         else:
-            cost = self._cost(charges)
+            charge = self._charge_of(charges)
         by_window = charges.by_window
-        windows = (self._passed(window, charged=str(window) in by_window) for window in self._windows(charges.amounts))
-        return Timeline(tuple(windows), cost)
+        windows = (
+            self._past_window(window, charged=str(window) in by_window) for window in self._windows(charges.amounts)
+        )
+        return Timeline(tuple(windows), charge)
 
-    def _cost(self, charges: Charges) -> Amount:
+    def _charge_of(self, charges: Charges) -> Amount:
         """Of all windows for one unit, which is in one of them alone if units are disjoint."""
         if self.recurring.schedule.disjoint_units:
             return composed(Amount(), charges.by_window.values())
         return charges.total
 
-    def _passed(self, window: Window, *, charged: bool) -> Passed:
+    def _past_window(self, window: Window, *, charged: bool) -> PastWindow:
         documents: dict[str, dict[str, Any] | None] = {}
         for job, named in zip(self.recurring.at(window).jobs, self.recurring.job_file.jobs, strict=True):
             documents[named.name] = None
             with suppress(BadData):  # a damaged result of another window must not take this page with it
                 stored = self.store.find(job)
                 documents[named.name] = None if stored is None else stored.document
-        return Passed(str(window), documents, charged)
+        return PastWindow(str(window), documents, charged)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dpmine.selection.recommend import recommend
 
 if TYPE_CHECKING:
-    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.mechanisms.mechanism import Mechanism
 
 
 def advice(

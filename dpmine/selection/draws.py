@@ -18,7 +18,7 @@ from sys import maxsize
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias
 
 from dpmine.exact.reals import Ball, Formula, Real, StandardExponential, argmax, exact_ball, float_bounds, less_than
-from dpmine.selection.universes.base import C, Level, Score, Universe
+from dpmine.selection.universes.protocol import C, Level, Score, Universe
 from dpmine.selection.universes.ranking import BestRanks, Ranking
 
 if TYPE_CHECKING:

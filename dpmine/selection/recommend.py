@@ -11,7 +11,7 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter, NotPrivate
 from dpmine.options import names
@@ -19,10 +19,10 @@ from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import Number, exact_number, positive, probability, public_count, resembling, truth, whole
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
-from dpmine.selection.mechanisms.base import Mechanism, unit_reach
 from dpmine.selection.mechanisms.large_margin import MarginMechanism
+from dpmine.selection.mechanisms.mechanism import Mechanism, unit_reach
 from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.universes.base import MANY_DUMMIES
+from dpmine.selection.universes.protocol import MANY_DUMMIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -78,7 +78,7 @@ def build_mechanism(
     candidates: int | None = None,
     are_counts: bool = True,
     not_private: bool = False,
-    **options: Any,
+    **options: Number | None,
 ) -> Mechanism:
     """The mechanism of that name (dashes or underscores) with its parameters read exactly.
 
@@ -109,7 +109,7 @@ def unknown(mechanism: str, known: Iterable[str]) -> BadParameter:
 _OTHER_NAMES = {other: named.name for named in names.MECHANISMS for other in named.other_names}
 
 
-def _own_options(kind: type[Mechanism], options: Mapping[str, Any]) -> dict[str, int]:
+def _own_options(kind: type[Mechanism], options: Mapping[str, Number | None]) -> dict[str, int]:
     """The options that this mechanism has, by the names of its fields; BadParameter for any other."""
     unknown = sorted(set(options) - set(_FIELDS))
     if unknown:

@@ -15,11 +15,11 @@ from numbers import Integral, Rational
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmine.errors import BadParameter
-from dpmine.selection.universes.base import Universe
-from dpmine.selection.universes.dense import Dense, Levels
+from dpmine.parameters import Number
+from dpmine.selection.universes.dense import Dense, Levels, Numbers
+from dpmine.selection.universes.protocol import Universe
 from dpmine.selection.universes.ranking import Padded
 
 
@@ -32,14 +32,14 @@ class Labelled(Protocol):
         """The labels; an index may have `is_unique`, which says whether none repeats."""
         ...
 
-    def items(self) -> Iterable[tuple[Hashable, Any]]:
+    def items(self) -> Iterable[tuple[Hashable, Number]]:
         """Labels and scores."""
         ...
 
     def __len__(self) -> int: ...
 
 
-Scores: TypeAlias = Sequence[Any] | NDArray[Any] | Mapping[Hashable, Any] | Labelled | Universe[Any]
+Scores: TypeAlias = Sequence[Number] | Numbers | Mapping[Any, Number] | Labelled | Universe[Hashable]
 
 _WHOLE = 2**53  # floats from here on are whole numbers
 _NO_SCORES = "scores must be numbers in one dimension, a mapping to numbers, or a Universe."
@@ -77,12 +77,7 @@ def number_of(scores: Scores) -> int | None:
         raise BadParameter(_NO_SCORES) from None
 
 
-def as_universe(scores: Scores, padding: int = 0) -> Universe[Any]:
-    """The universe that `scores` describe; `padding` dummies are added."""
-    return labelled_universe(scores, padding)[0]
-
-
-def labelled_universe(scores: Scores, padding: int = 0) -> tuple[Universe[Any], list[Any] | None]:
+def labelled_universe(scores: Scores, padding: int = 0) -> tuple[Universe[Hashable], list[Hashable] | None]:
     """The universe, and the labels of its candidates if `scores` is a mapping or a Series."""
     if isinstance(scores, Universe):
         return Padded(scores, padding) if padding else scores, None
@@ -92,7 +87,7 @@ def labelled_universe(scores: Scores, padding: int = 0) -> tuple[Universe[Any], 
     return Dense(scores if isinstance(scores, np.ndarray) else _plain(scores), padding), None
 
 
-def released(scores: Scores, labels: list[Any] | None, choice: Any, *, hidden: bool) -> tuple[Any, Any]:
+def released(scores: Scores, labels: list[Hashable] | None, choice: Any, *, hidden: bool) -> tuple[Hashable, Hashable]:
     """The index and the label of a choice that may be shown; (None, None) for nothing.
 
     The place of a label in a mapping or Series can depend on the data. So can the place of a group of `Levels` where
@@ -105,7 +100,7 @@ def released(scores: Scores, labels: list[Any] | None, choice: Any, *, hidden: b
     return None, one_form(labels[choice]) if hidden else labels[choice]
 
 
-def one_form(label: Any) -> Any:
+def one_form(label: Hashable) -> Hashable:
     """The same object for equal labels: which of 1, 1.0 and True comes first in the data would show.
 
     Numbers become int where they are whole, else float where a float is exact, else Fraction. Scalars of numpy and
@@ -121,7 +116,7 @@ def one_form(label: Any) -> Any:
     return next((form(label) for kinds, form in _FORMS if isinstance(label, kinds)), label)
 
 
-def _one_complex(label: complex) -> Any:
+def _one_complex(label: complex) -> complex | Fraction:
     return label if label.imag else _one_real(label.real)
 
 
@@ -135,12 +130,12 @@ def _one_time(label: dt.datetime) -> dt.datetime:
     return dt.datetime(moment.year, moment.month, moment.day, *clock, tzinfo=None if zone is None else dt.UTC)
 
 
-def _is_micro(label: Any) -> bool:
+def _is_micro(label: object) -> bool:
     """Whether Python's own types hold it: those of pandas may have nanoseconds."""
     return not getattr(label, "nanosecond", 0) and not getattr(label, "nanoseconds", 0)
 
 
-def _one_real(label: float | np.floating[Any] | Rational | Decimal) -> int | float | Fraction:
+def _one_real(label: float | np.floating | Rational | Decimal) -> int | float | Fraction:
     try:
         exact = Fraction(label) if isinstance(label, Rational) else Fraction(*label.as_integer_ratio())
     except (ValueError, OverflowError):  # infinite or not a number
@@ -167,7 +162,7 @@ _FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
 )
 
 
-def _plain(scores: Any) -> NDArray[Any] | list[Any]:
+def _plain(scores: Sequence[Number]) -> Numbers | list[Number]:
     """Entries one by one, but for what makes an array of itself: numpy would round integers beside floats."""
     try:
         return np.asarray(scores) if hasattr(scores, "__array__") else list(scores)

@@ -16,23 +16,20 @@ from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import Number, named, positive
 from dpmine.privacy import Guarantee, Neighbors, short
 from dpmine.selection.advice import advice
-from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import build_mechanism
-from dpmine.selection.scores import Scores, as_universe, labelled_universe, number_of, released, require_form
-from dpmine.selection.universes.base import MANY_DUMMIES, Scaled, Universe
+from dpmine.selection.scores import Scores, labelled_universe, number_of, released, require_form
 from dpmine.selection.universes.dense import Dense, Levels
+from dpmine.selection.universes.protocol import MANY_DUMMIES, C, Scaled, Universe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     import numpy as np
     from numpy.typing import NDArray
 
     from dpmine.ledger.ledger import Ledger
     from dpmine.selection.laws.profile import Profile
-    from dpmine.selection.mechanisms.base import Mechanism
-
-__all__ = ["MECHANISMS", "Law", "Selection", "as_universe", "build_mechanism", "choose", "law", "select"]
+    from dpmine.selection.mechanisms.mechanism import Mechanism
 
 _LARGEST_WHOLE = 2**53  # beyond it floats skip whole numbers
 
@@ -149,7 +146,7 @@ def select(
     unit: str = "unit",
     ledger: Ledger | str | None = None,
     dataset: str | None = None,
-    **options: Any,
+    **options: Number | None,
 ) -> Selection:
     """Choose a candidate with a high score, privately.
 
@@ -222,8 +219,8 @@ def select(
     universe, labels = labelled_universe(scores, padding)
     choice = choose(chooser, universe, sensitivity=step, bits=SystemBits())
     index, label = released(scores, labels, choice, hidden=hidden)
-    paid = account.ledger is not None
-    hint = "" if choice is not None else advice(chooser, public_size(universe), step, charged=paid)
+    charged = account.ledger is not None
+    hint = "" if choice is not None else advice(chooser, public_size(universe), step, charged=charged)
     return Selection(index, label, choice is not None, chooser.name, guarantee, hint)
 
 
@@ -236,7 +233,7 @@ def law(
     sensitivity: Number = 1,
     neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
     candidates: str | Candidates = "public",
-    **options: Any,
+    **options: Number | None,
 ) -> Law:
     """The exact output distribution of `select` with the same arguments, in float64.
 
@@ -253,7 +250,8 @@ def law(
     step, padding = positive("sensitivity", sensitivity), Candidates.parse(candidates).padding
     hidden = _is_hidden(scores, padding)
     require_form(scores, hidden=hidden)
-    chooser, universe = _chooser(scores, mechanism, parameters, hidden=hidden), as_universe(scores, padding)
+    chooser = _chooser(scores, mechanism, parameters, hidden=hidden)
+    universe, _ = labelled_universe(scores, padding)
     by_level = chooser.law(_profile(universe, step, only_differences=not (chooser.approximate or universe.padding)))
     parts = scores if isinstance(scores, Levels) else universe
     masses = parts.spread(by_level.masses) if isinstance(parts, Dense | Levels) else by_level.masses
@@ -265,7 +263,7 @@ def _is_hidden(scores: Scores, padding: int) -> bool:
     return padding > 0 or (isinstance(scores, Universe) and scores.padding > 0)
 
 
-def _profile(universe: Universe[Any], step: Fraction, *, only_differences: bool) -> Profile:
+def _profile(universe: Universe[Hashable], step: Fraction, *, only_differences: bool) -> Profile:
     """The levels in sensitivities, as floats; counted from the top where only differences matter.
 
     Raises BadParameter for scores that no float can hold, where their distance from 0 matters.
@@ -289,7 +287,7 @@ def _chooser(scores: Scores, name: str, parameters: dict[str, Any], *, hidden: b
     return build_mechanism(AUTO, candidates=size, are_counts=size is None, **parameters)  # dummies guarantee scores ≥ 0
 
 
-def choose(mechanism: Mechanism, universe: Universe[Any], *, sensitivity: Fraction, bits: BitSource) -> Any:
+def choose(mechanism: Mechanism, universe: Universe[C], *, sensitivity: Fraction, bits: BitSource) -> C | None:
     """One run of a mechanism on scores of any sensitivity: a candidate, or None."""
     _require_fit(mechanism, sensitivity, hidden=public_size(universe) is None)
     return mechanism.choose(universe if sensitivity == 1 else Scaled(universe, sensitivity), bits=bits)
@@ -306,6 +304,6 @@ def _require_fit(mechanism: Mechanism, sensitivity: Fraction, *, hidden: bool) -
         raise BadParameter(f"{mechanism.name} needs counts: whole scores of at least 0, and sensitivity 1.")
 
 
-def public_size(universe: Universe[Any]) -> int | None:
+def public_size(universe: Universe[Hashable]) -> int | None:
     """How many candidates there are, None where it is private, which dummies stand for."""
     return None if universe.padding else universe.size

@@ -18,17 +18,17 @@ from dpmine.privacy import Guarantee, Neighbors, Zcdp, short
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
 from dpmine.selection.draws import noisy_order
 from dpmine.selection.expected import share_of_best, support_needed
-from dpmine.selection.mechanisms.base import ListWay
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR, LimitedDomain
+from dpmine.selection.mechanisms.mechanism import ListWay
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, NoisyMaxMechanism
 from dpmine.selection.recommend import build_mechanism, recommend
-from dpmine.selection.universes.base import Remaining
+from dpmine.selection.universes.protocol import Remaining
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.mechanisms.base import Mechanism
-    from dpmine.selection.universes.base import C, Universe
+    from dpmine.selection.mechanisms.mechanism import Mechanism
+    from dpmine.selection.universes.protocol import C, Universe
 
 _KEPT_A_PLACE = 100
 NO_DELTA = "delta must be above 0 where there is no public list of candidates: give it, or a catalogue."

@@ -9,8 +9,8 @@ import pytest
 
 import dpmine
 from dpmine.auditing import AuditRow
+from dpmine.auditing.audit_report import AuditReport
 from dpmine.auditing.call import audit
-from dpmine.auditing.report import AuditReport
 from dpmine.errors import BadParameter, NotPrivate, UnreadableFile
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.registry import MECHANISMS

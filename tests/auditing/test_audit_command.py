@@ -9,7 +9,7 @@ from dpmine_cli import main
 from support.cases import every
 
 from dpmine.auditing import AuditRow, run
-from dpmine.auditing.report import AuditReport
+from dpmine.auditing.audit_report import AuditReport
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:

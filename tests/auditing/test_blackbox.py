@@ -21,7 +21,7 @@ from dpmine.selection.universes.dense import Dense
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.mechanisms.mechanism import Mechanism
 
 
 def test_code_that_tells_all_is_accused() -> None:

@@ -12,13 +12,13 @@ from support import broken
 from support.tapes import TapeBits
 
 from dpmine.auditing.run import audit_mechanisms
-from dpmine.auditing.search import STRUCTURED, audit_stages, audit_whole
+from dpmine.auditing.worst_pairs import STRUCTURED, audit_stages, audit_whole
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.registry import MECHANISMS
 
 if TYPE_CHECKING:
-    from dpmine.auditing.report import AuditRow
-    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.auditing.audit_report import AuditRow
+    from dpmine.selection.mechanisms.mechanism import Mechanism
 
 NO_BITS = TapeBits(0, 0)
 """Structured pairs need no randomness: the results are the same every time."""

@@ -9,7 +9,7 @@ from support.mechanisms import made
 from support.tapes import TapeBits
 
 from dpmine.auditing.pairs import DIRECT, UNKNOWN, ClaimScope, Finding, Group, Pair, PairSide, Terms, measure_both
-from dpmine.auditing.search import Climber
+from dpmine.auditing.worst_pairs import Climber
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
 

@@ -13,13 +13,13 @@ from dpmine.auditing.pairs import (
     Group,
     Pair,
     PairSide,
-    critical_gaps,
+    critical_leads,
     on_grid,
     staircases,
     stairs,
     structured,
 )
-from dpmine.auditing.search import scope_of
+from dpmine.auditing.worst_pairs import scope_of
 from dpmine.errors import BadParameter
 from dpmine.parameters import exact_number
 from dpmine.privacy import Neighbors
@@ -88,7 +88,7 @@ def test_the_grid_keeps_ties() -> None:
 def test_families_are_neighbours_of_all_kinds(name: str, relation: Neighbors) -> None:
     mechanism = MECHANISMS[name].audit_variants(exact_number("epsilon", 1), exact_number("delta", 1e-6), relation)[0]
     scope = scope_of(mechanism)
-    pairs = list(structured(scope, critical_gaps(mechanism, scope)))
+    pairs = list(structured(scope, critical_leads(mechanism, scope)))
     assert all(scope.admits(pair) for pair in pairs)
     assert len(set(pairs)) == len(pairs) > 50
     assert {pair.dummies for pair in pairs} == ({0} if mechanism.needs_catalogue else {0, UNKNOWN})

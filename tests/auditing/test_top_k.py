@@ -50,7 +50,7 @@ BROKEN: dict[str, TopK] = {
     "the monotone form under replace_one": replace(OneShot.of(2, ONE, NONE, REPLACE), round_epsilon=ONE),
     "every round has all of ε": replace(OneShot.of(3, ONE, LARGE, REPLACE), round_epsilon=Fraction(2)),
     "the slack of another δ": replace(LimitedDomainTopK.of(2, ONE, TINY, REPLACE, 4), slack=Fraction(1, 10**5)),
-    "k̄ candidates leave, one is paid for": replace(LimitedDomainTopK.of(3, ONE, TINY, REPLACE, 4), slack=4 * TINY),
+    "k̄ candidates leave, one is covered": replace(LimitedDomainTopK.of(3, ONE, TINY, REPLACE, 4), slack=4 * TINY),
 }
 
 

@@ -67,9 +67,9 @@ def test_train_and_score(run: outcome_of, kind: str, options: list[str]) -> None
     assert (model["model_kind"], model["reached"], model["features"]) == (kind, True, ["age", "hours"])
     assert model["label"] == ("pay" if kind == "ridge" else "rich")
     assert (model["intercept"] != 0) == ("--intercept" in options)
-    promise = model["guarantee"]
-    assert 0 < promise["ex_post_epsilon"] < promise["epsilon"] == promise["epsilon_max"] == 100000
-    assert lines[4:] == [f"({note})" for note in promise["notes"]]
+    guarantee = model["guarantee"]
+    assert 0 < guarantee["ex_post_epsilon"] < guarantee["epsilon"] == guarantee["epsilon_max"] == 100000
+    assert lines[4:] == [f"({note})" for note in guarantee["notes"]]
     scored = run(*SCORE)
     assert scored.status == 0, scored.err
     assert "protects the rows it was trained on" in scored.err
@@ -80,7 +80,7 @@ def test_train_and_score(run: outcome_of, kind: str, options: list[str]) -> None
         assert low < 0.3 < high
 
 
-def test_json_is_the_model_and_the_guarantee_has_the_price(run: outcome_of) -> None:
+def test_json_is_the_model_and_the_guarantee_has_the_charge(run: outcome_of) -> None:
     outcome = run(*RIDGE, "--format", "json", "--model", "model.json")
     assert outcome.out == Path("model.json").read_text(encoding="utf-8")
     assert {"ex_post_epsilon", "ex_post_epsilon_exact", "epsilon_max", "epsilon"} <= set(
@@ -155,7 +155,7 @@ def hopeless(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("hopeless")
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_reached(run: outcome_of, kind: str) -> None:
-    """No error, since it is paid for: it says so, and there is no model to score with."""
+    """No error, since it is charged for: it says so, and there is no model to score with."""
     outcome = run(*KINDS[kind], "--model", "model.json")
     assert outcome.status == 0
     assert WEAK.fullmatch(outcome.err)
@@ -261,7 +261,7 @@ def test_models_of_other_commands_are_refused(run: outcome_of) -> None:
     assert "'hours'" in assert_one_error(run(*SCORE[:-1], "half.parquet"))
 
 
-UNPAID = {"unit": "row", "rows_per_unit": 1, "ledger": None, "dataset": None}
+UNCHARGED = {"unit": "row", "rows_per_unit": 1, "ledger": None, "dataset": None}
 
 
 def test_every_option_reaches_the_estimator(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,7 +281,7 @@ def test_every_option_reaches_the_estimator(run: outcome_of, monkeypatch: pytest
     given = {"excess_risk": "0.001", "regularization": "0.05", "x_bound": "1", "y_bound": "1", "epsilon_max": "100000"}
     words = {"method": "brownian", "delta": "1e-7", "slack": "1/2"}
     rest = {"failure_probability": "0.2", "keep_last": True, "fit_intercept": True, "steps": 99, "epsilons": None}
-    assert seen[0] == {**given, **words, **rest, "neighbors": "replace-one", **UNPAID}
+    assert seen[0] == {**given, **words, **rest, "neighbors": "replace-one", **UNCHARGED}
 
 
 def _plain(text: str) -> str:

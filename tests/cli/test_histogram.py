@@ -42,8 +42,8 @@ def test_json(run: outcome_of) -> None:
     assert document["bins"] in {4, 8, 16}
     assert document["bin_width"] == 100 / document["bins"]
     assert sum(document["density"]) * document["bin_width"] == pytest.approx(1)
-    promise = document["guarantee"]
-    assert (promise["epsilon"], promise["delta"], promise["neighbors"]) == (1, 1e-6, "replace_one")
+    guarantee = document["guarantee"]
+    assert (guarantee["epsilon"], guarantee["delta"], guarantee["neighbors"]) == (1, 1e-6, "replace_one")
     assert document["mechanism"] == "max_of_exponentials"
 
 

@@ -37,9 +37,9 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_choose(run: outcome_of, kind: str) -> None:
     outcome = run(*AGE, "--class", kind)
     assert outcome.status == 0, outcome.err
-    rule, promise = outcome.out.splitlines()
+    rule, guarantee = outcome.out.splitlines()
     assert rule == f"income = {RICH} where age >= 41"
-    assert promise == "(max_of_exponentials; ε = 1000, δ = 0 per row, neighbours replace-one)"
+    assert guarantee == "(max_of_exponentials; ε = 1000, δ = 0 per row, neighbours replace-one)"
 
 
 def test_several_features_and_their_own_bounds(run: outcome_of) -> None:

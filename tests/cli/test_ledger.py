@@ -72,7 +72,7 @@ def corrupt(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_run_charges_what_it_promises(run: outcome_of, name: str) -> None:
+def test_a_run_charges_what_it_guarantees(run: outcome_of, name: str) -> None:
     outcome = run(*RUNS[name], *SHOP, "--format", "json")
     assert outcome.status == 0, outcome.err
     guarantee = json.loads(outcome.out)["guarantee"]

@@ -36,19 +36,19 @@ WEAK = (
     "dpmine: a guarantee with ε = 1000 says little: an even bet on one unit may become 99.99 % certain; "
     "1 or less is common"
 )
-PROMISE = "exponential; ε = 1000, δ = 0 per customer, neighbours replace-one"
+GUARANTEE = "exponential; ε = 1000, δ = 0 per customer, neighbours replace-one"
 
 
 def test_text(run: outcome_of) -> None:
     outcome = run(*TOP)
-    assert outcome == Outcome(0, f"{PAIR[0]}, {PAIR[1]}\n({PROMISE})\n", f"{LAYOUT}\n{WEAK}\n")
+    assert outcome == Outcome(0, f"{PAIR[0]}, {PAIR[1]}\n({GUARANTEE})\n", f"{LAYOUT}\n{WEAK}\n")
 
 
 def test_text_of_nothing_names_the_lead_that_was_needed(run: outcome_of) -> None:
-    first, advice, promise = run(*NOTHING).out.splitlines()
+    first, advice, guarantee = run(*NOTHING).out.splitlines()
     assert first == "Nothing stands out."
     assert advice.startswith("large_margin needs")
-    assert promise == "(large_margin; ε = 1/1000, δ = 1e-06 per customer, neighbours replace-one)"
+    assert guarantee == "(large_margin; ε = 1/1000, δ = 1e-06 per customer, neighbours replace-one)"
 
 
 def test_json_has_exactly_the_keys_of_the_contract(run: outcome_of) -> None:
@@ -97,7 +97,7 @@ def test_csv_holds_items_as_json(run: outcome_of) -> None:
     assert [list(row) for row in rows] == [["items", "noisy_support", "interval"]]
     assert json.loads(rows[0]["items"]) == PAIR
     assert rows[0]["noisy_support"] == rows[0]["interval"] == ""
-    assert outcome.lines == [LAYOUT, WEAK, f"dpmine: {PROMISE}"]
+    assert outcome.lines == [LAYOUT, WEAK, f"dpmine: {GUARANTEE}"]
 
 
 def test_csv_of_nothing_is_a_header(run: outcome_of) -> None:
@@ -110,7 +110,7 @@ def test_parquet_has_a_list_column(run: outcome_of) -> None:
     assert table.schema.names == ["items", "noisy_support", "interval"]
     assert table["items"].to_pylist() == [PAIR]
     assert json.loads(table.schema.metadata[b"dpmine"])["guarantee"]["epsilon_exact"] == "1000"
-    assert outcome == Outcome(0, "", f"{LAYOUT}\n{WEAK}\ndpmine: {PROMISE}\n")
+    assert outcome == Outcome(0, "", f"{LAYOUT}\n{WEAK}\ndpmine: {GUARANTEE}\n")
     assert run(*NOTHING, "-o", "out.parquet").status == 0
     assert pq.read_table("out.parquet").num_rows == 0
 
@@ -150,7 +150,7 @@ def test_suffix_decides_the_format(run: outcome_of, name: str, start: str) -> No
     outcome = run(*TOP, "-o", name)
     assert (outcome.status, outcome.out) == (0, "")
     assert Path(name).read_text(encoding="utf-8").startswith(start)
-    assert outcome.lines[-1] == f"dpmine: {PROMISE}"
+    assert outcome.lines[-1] == f"dpmine: {GUARANTEE}"
 
 
 def test_format_overrules_the_suffix(run: outcome_of) -> None:

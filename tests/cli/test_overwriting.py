@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.usefixtures("folder", "people")
 
 LEDGER = "sqlite:///budget.db"
-PAID = ["--ledger", LEDGER, "--dataset", "shop"]
-TOP = ["top-itemset", "sales.parquet", "--catalogue", "items.txt", *PAID]
-HISTOGRAM = ["histogram", "people.parquet", "--column", "x", "--lower", "0", "--upper", "1", *PAID]
-TRAINING = ["people.parquet", "--label", "y", "--features", "x", *PAID]
+CHARGED = ["--ledger", LEDGER, "--dataset", "shop"]
+TOP = ["top-itemset", "sales.parquet", "--catalogue", "items.txt", *CHARGED]
+HISTOGRAM = ["histogram", "people.parquet", "--column", "x", "--lower", "0", "--upper", "1", *CHARGED]
+TRAINING = ["people.parquet", "--label", "y", "--features", "x", *CHARGED]
 CLASSIFY = ["classify", *TRAINING, "--norm-bound", "1"]
 RULE = ["hypothesis", *TRAINING, "--lower", "0", "--upper", "1"]
-REGRESS = ["regress", "people.parquet", "--target", "x", "--target-bounds", "0,1", "--features", "y", *PAID]
+REGRESS = ["regress", "people.parquet", "--target", "x", "--target-bounds", "0,1", "--features", "y", *CHARGED]
 REGRESS += ["--lower", "0", "--upper", "1"]
-RIDGE = ["accuracy-first", "people.parquet", "--target", "x", "--features", "x", "--excess-risk", "1", *PAID]
+RIDGE = ["accuracy-first", "people.parquet", "--target", "x", "--features", "x", "--excess-risk", "1", *CHARGED]
 RIDGE += ["--regularization", "1", "--x-bound", "1", "--y-bound", "1"]
 SUPPORTS = ["supports", "sales.parquet", "--not-private", "--min-support", "1", "--catalogue", "items.txt"]
 

@@ -1,4 +1,4 @@
-"""The baselines: the exact law of doubling by quadrature, its price, its promise, and the inverted bounds."""
+"""The baselines: the exact law of doubling by quadrature, its charge, its guarantee, and the inverted bounds."""
 
 from __future__ import annotations
 
@@ -121,14 +121,14 @@ def test_numbers_of_a_search(target: Fraction, failure: Fraction, epsilon_max: i
     assert search.epsilons[0] == Fraction(1, SIZE)
     assert search.epsilons[-2] < epsilon_max <= search.epsilons[-1]
     width = (bounds.radius + 1) ** 2 / SIZE
-    price = 2 * width / float(target) * math.log(len(search.epsilons) / (2 * float(failure)))
-    assert price <= float(search.charge) <= price * (1 + 1e-5)
+    charge = 2 * width / float(target) * math.log(len(search.epsilons) / (2 * float(failure)))
+    assert charge <= float(search.charge) <= charge * (1 + 1e-5)
     assert search.allowed < target
 
 
 @every("failure", ["1/2", "3/5", "9/10", "99/100"])
 def test_one_test_that_may_often_fail_still_costs_something(failure: str) -> None:
-    """K = 1 and γ ≥ 1/2: K/(2γ) ≤ 1, whose logarithm is no price."""
+    """K = 1 and γ ≥ 1/2: K/(2γ) ≤ 1, whose logarithm is no charge."""
     search = Doubling.of(ridge_objective().bounds, target=TENTH, failure=failure, epsilon_max=Fraction(1, SIZE))
     assert len(search.epsilons) == 1
     wanted = 2 * float(search.width) / 0.1 * math.log(2)
@@ -191,7 +191,7 @@ def test_false_acceptance_is_measured() -> None:
 
 
 @pytest.mark.parametrize("method", [Method.COVARIANCE, Method.OUTPUT])
-def test_everything_seen_is_paid_for(method: Method) -> None:
+def test_everything_seen_is_charged_for(method: Method) -> None:
     search = search_for(Fraction(1, 5), epsilon_max=40)
     steps = set()
     for seed in range(20):

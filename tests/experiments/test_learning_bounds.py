@@ -193,7 +193,7 @@ def test_theorem_10_is_vacuous_at_usual_parameters() -> None:
 @every("vc", [1, 2, 10, 1000])
 @every("a", ["1e-9", "0.001", "0.1"])
 def test_theorem_10_says_nothing_about_real_packings_from_1_in_768(vc: int, a: str) -> None:
-    """Haussler's bound on P, at its largest: nothing is promised, though it is for a smaller ε."""
+    """Haussler's bound on P, at its largest: nothing is guaranteed, though it is for a smaller ε."""
     packing = int(Fraction(e).limit_denominator(10**6) * (vc + 1) * (Fraction(e) / (3 * Fraction(a))) ** vc)
     assert label_records_too_few(vc, packing, epsilon=Fraction(1, 768), accuracy=a) == 0
     assert label_records_too_few(vc, packing, epsilon=Fraction(1, 10**6), accuracy=a) > 0

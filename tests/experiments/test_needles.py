@@ -50,11 +50,11 @@ def _not_private(sample: Sequence[Example]) -> Fraction:
 
 @pytest.mark.parametrize("mechanism", ["exponential", "max_of_exponentials"])
 def test_a_private_learner_fails_on_needles_drawn_after_it(mechanism: str) -> None:
-    """The theorem promises 4/5 on average; these mechanisms fail more often still."""
+    """The theorem guarantees 4/5 on average; these mechanisms fail more often still."""
     learner, bits = _private(HAYSTACK, mechanism), NumpyBits(1)
     trials = try_learner(learner, HAYSTACK, HAYSTACK.places(60, bits=bits), bits=bits)
-    assert trials.promised > 0.8
-    assert float(trials.share) >= trials.promised
+    assert trials.guaranteed > 0.8
+    assert float(trials.share) >= trials.guaranteed
 
 
 def test_a_learner_that_is_not_private_finds_them() -> None:
@@ -62,11 +62,11 @@ def test_a_learner_that_is_not_private_finds_them() -> None:
     bits = NumpyBits(2)
     trials = try_learner(_not_private, HAYSTACK, HAYSTACK.places(400, bits=bits), bits=bits)
     assert float(trials.share) < 0.05
-    assert float(trials.share) < trials.promised / 10
+    assert float(trials.share) < trials.guaranteed / 10
 
 
 def test_who_knows_the_place_succeeds_there_and_nowhere_else() -> None:
-    """A constant learner is 0-private: the theorem must not promise more than it does."""
+    """A constant learner is 0-private: the theorem must not guarantee more than it does."""
     bits = NumpyBits(3)
     haystack = Haystack.of(2, "0.1")
     known = haystack.needle(4).threshold

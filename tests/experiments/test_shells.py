@@ -1,4 +1,4 @@
-"""Shells against counting, and the two promises against the exact laws of the mechanisms."""
+"""Shells against counting, and the two guarantees against the exact laws of the mechanisms."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.models.pac.hypothesis import Hypothesis
-    from dpmine.selection.universes.base import Universe
+    from dpmine.selection.universes.protocol import Universe
 
 RECORDS = 40
 NOBODY = Records(np.zeros((RECORDS, 1)), np.zeros(RECORDS, np.bool_))
@@ -100,25 +100,25 @@ def test_sizes_and_margin_by_trial(errors: list[int], epsilon: Fraction, delta: 
 
 @given(error_lists, budgets, deltas, failures, st.sampled_from(list(Neighbors)))
 @settings(max_examples=examples(60))
-def test_promises_are_kept_by_the_exact_laws(
+def test_guarantees_are_kept_by_the_exact_laws(
     errors: list[int], epsilon: Fraction, delta: Fraction, eta: Fraction, neighbors: Neighbors
 ) -> None:
     found = shells_of(errors, epsilon=epsilon, delta=delta, failure=eta, neighbors=neighbors)
     excess = np.array(errors) - min(errors)
-    for name, promise in (("large_margin", found.large_margin), ("exponential", found.exponential)):
+    for name, guarantee in (("large_margin", found.large_margin), ("exponential", found.exponential)):
         masses = law(
             [RECORDS - e for e in errors], epsilon=epsilon, delta=delta, neighbors=neighbors, mechanism=name
         ).pmf
-        assert masses[excess <= promise].sum() >= float(1 - eta) - 1e-9
+        assert masses[excess <= guarantee].sum() >= float(1 - eta) - 1e-9
         reached = found.reached(name)
         assert reached is not None
-        assert reached <= promise + 1e-9
+        assert reached <= guarantee + 1e-9
         assert masses[excess <= reached].sum() >= float(1 - eta) - 1e-9
         assert masses[excess < reached].sum() <= float(1 - eta) + 1e-9
 
 
 def test_the_margin_matters() -> None:
-    """Without it (one candidate too many just inside) ℓ* grows, and with it the promise."""
+    """Without it (one candidate too many just inside) ℓ* grows, and with it the guarantee."""
     exact = 100.0, 0.01, 0.05
     inside = int(margin(1, *exact))
     assert shells_of([0, inside], epsilon=100, delta=0.01).near == 2
@@ -177,7 +177,7 @@ def test_add_remove_halves_what_the_exponential_mechanism_loses() -> None:
     assert replace.large_margin == add.large_margin
 
 
-def test_promises_that_say_nothing() -> None:
+def test_guarantees_that_say_nothing() -> None:
     assert shells_of([0, 3, 5]).is_empty
     assert "Neither says anything: no hypothesis has more than 5." in str(shells_of([0, 3, 5]))
     assert "Neither" not in str(shells_of([0, 3, 5], epsilon=400))
@@ -224,7 +224,7 @@ def test_as_text() -> None:
         "  7       4",
     ]
     assert lines[6].startswith("large_margin: at most 0.1 more errors with probability 0.95 (")
-    assert lines[-1] == "The better promise: exponential."
+    assert lines[-1] == "The better guarantee: exponential."
 
 
 def test_long_tables_are_cut() -> None:
@@ -238,9 +238,9 @@ def test_picture_on_given_axes() -> None:
     axes = new_figure(4, 3).subplots()
     found = around_one_point(2**64)
     assert found.plot(axes) is axes
-    curve, *promises = axes.get_lines()
+    curve, *guarantees = axes.get_lines()
     assert curve.get_ydata()[-1] == 2**64
-    assert [line.get_xdata()[0] for line in promises] == [found.large_margin, found.exponential, found.margin]
+    assert [line.get_xdata()[0] for line in guarantees] == [found.large_margin, found.exponential, found.margin]
     assert axes.get_yscale() == "log"
     axes.figure.canvas.draw()
 

@@ -77,8 +77,8 @@ def test_guarantees(name: str) -> None:
 
 
 def test_guarantee_of_random() -> None:
-    promise = _run("random_choice")[0].guarantee
-    assert (promise.epsilon, promise.delta, promise.private) == (ALPHA, 0, True)
+    guarantee = _run("random_choice")[0].guarantee
+    assert (guarantee.epsilon, guarantee.delta, guarantee.private) == (ALPHA, 0, True)
 
 
 def test_control_is_not_private_and_says_so() -> None:

@@ -404,7 +404,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "histogram hostile": lambda: _histogram([0.5, _Hostile()]),
     "histogram nested": lambda: _histogram([[0.5, 0.5], [TEXT, 1]]),
     "select text": lambda: dpmine.select([TEXT, 1], mechanism="exponential"),
-    "select label": lambda: dpmine.select({TEXT: None, "b": 1}, mechanism="exponential"),
+    "select label": lambda: dpmine.select({TEXT: None, "b": 1}, mechanism="exponential"),  # type: ignore[dict-item]
     "select hostile": lambda: dpmine.select([_Hostile(), 1], mechanism="exponential"),
     "select infinite": lambda: dpmine.select({TEXT: float("inf"), "b": 1.0}, mechanism="exponential"),
     "select negative": lambda: dpmine.select({TEXT: -NUMBER, "b": 1}, mechanism="limited_domain"),
@@ -444,7 +444,7 @@ def test_errors_of_the_library_are_silent(name: str, caplog: pytest.LogCaptureFi
 
 # --------------------------------------------------------------------------------------------------------- the ledger
 
-PROMISE = Guarantee(Fraction(1), Fraction(0), Neighbors.REPLACE_ONE)
+GUARANTEE = Guarantee(Fraction(1), Fraction(0), Neighbors.REPLACE_ONE)
 
 
 def test_a_ledger_holds_words_of_the_tool_only(folder: Path) -> None:
@@ -455,7 +455,7 @@ def test_a_ledger_holds_words_of_the_tool_only(folder: Path) -> None:
     dpmine.select({TEXT: 5000, f"{TEXT}2": 0}, mechanism="exponential", ledger=book, dataset="a")
     dpmine.PrivateHistogram(bins=[4], lower=0, upper=1, ledger=book, dataset="b").fit([NUMBER] * 100)
     with pytest.raises(DpmineError):
-        dpmine.select({TEXT: None}, mechanism="exponential", ledger=book, dataset="a")
+        dpmine.select({TEXT: None}, mechanism="exponential", ledger=book, dataset="a")  # type: ignore[dict-item]
     assert [entry.job for entry in book.history("a")] == ["", "select exponential", "select exponential"]
     assert [entry.job for entry in book.history("b")] == ["", "PrivateHistogram"]
     written = [book.export(), *(str(entry) for entry in book.history("a"))]
@@ -471,7 +471,7 @@ def test_bad_job_names_are_not_repeated(job: Any) -> None:
     book = Ledger("sqlite:///budget.db")
     book.grant("shop", epsilon=1)
     with pytest.raises(BadParameter, match="job must be") as caught:
-        book.charge("shop", PROMISE, job=job)
+        book.charge("shop", GUARANTEE, job=job)
     assert PREFIX not in str(caught.value)
     assert book.budget("shop").spent.epsilon == 0
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
+from ledger.guarantees import guarantee
 from ledger.postgres import Cluster, running
-from ledger.promises import promise
 from support.cases import every
 from support.hostile.databases import TABLE, database_of
 from support.oracles.ingest import refused
@@ -124,14 +124,14 @@ def day(data: dict[str, Any], **charged: Any) -> None:
 
 def number(data: dict[str, Any], ledger: dpmine.Ledger, dataset: str) -> None:
     query = dpmine.Input(query=f"SELECT * FROM {TABLE}", **data)
-    charge = partial(ledger.charge, dataset, promise("1"), job="fit")
+    charge = partial(ledger.charge, dataset, guarantee("1"), job="fit")
     read_columns(query, ["value"], keys=["customer"], ready=charge)
 
 
 def label(data: dict[str, Any], ledger: dpmine.Ledger, dataset: str) -> None:
     query = dpmine.Input(query=f"SELECT * FROM {TABLE}", **data)
     require_columns(query, [], labels=["value"])
-    charge = partial(ledger.charge, dataset, promise("1"), job="fit")
+    charge = partial(ledger.charge, dataset, guarantee("1"), job="fit")
     read_columns(query, [], labels=["value"], keys=["customer"], any_label=True, ready=charge)
 
 

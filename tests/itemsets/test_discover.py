@@ -120,7 +120,7 @@ def test_auto_discovers_from_some_places_on(relation: Neighbors) -> None:
 
 
 def test_what_auto_says_and_takes() -> None:
-    reason = asked(mechanism="auto").reason
+    reason = asked(mechanism="auto").way.reason
     assert reason.startswith(
         "auto uses discover: without a catalogue, in lists of 10 or more (14 under add-remove), it"
     )

@@ -23,7 +23,7 @@ from support.sealed import SealedData
 
 import dpmine
 from dpmine.errors import BadData, BadParameter, DpmineError, NotPrivate, UnreadableFile
-from dpmine.selection.select import MECHANISMS
+from dpmine.selection.mechanisms.registry import MECHANISMS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -251,17 +251,17 @@ def test_size_beyond_a_public_catalogue_is_an_error() -> None:
 
 @every("mechanism", ["large_margin", "exponential"])
 @every("neighbors", ["replace_one", "add-remove", dpmine.Neighbors.ADD_REMOVE])
-def test_guarantee_says_what_was_promised(mechanism: str, neighbors: str) -> None:
+def test_guarantee_says_what_was_guaranteed(mechanism: str, neighbors: str) -> None:
     result = dpmine.top_itemset(
         LONG, mechanism=mechanism, catalogue=list("abcd"), epsilon="1/3", delta="1e-7", neighbors=neighbors
     )
-    promise = result.guarantee
-    assert promise.epsilon == Fraction(1, 3)
-    assert promise.delta == (Fraction(1, 10**7) if mechanism == "large_margin" else 0)
-    assert str(promise.neighbors) == str(neighbors).replace("-", "_")
-    assert promise.unit == "customer"
-    assert promise.private
-    assert promise.notes == ()
+    guarantee = result.guarantee
+    assert guarantee.epsilon == Fraction(1, 3)
+    assert guarantee.delta == (Fraction(1, 10**7) if mechanism == "large_margin" else 0)
+    assert str(guarantee.neighbors) == str(neighbors).replace("-", "_")
+    assert guarantee.unit == "customer"
+    assert guarantee.private
+    assert guarantee.notes == ()
     assert result.mechanism == mechanism
 
 
@@ -270,7 +270,7 @@ def test_floats_are_read_as_decimals() -> None:
     assert dpmine.top_itemset(LONG, epsilon=np.float64(0.1)).guarantee.epsilon == Fraction(1, 10)
 
 
-def test_exact_needs_the_opt_in_and_promises_nothing() -> None:
+def test_exact_needs_the_opt_in_and_guarantees_nothing() -> None:
     with pytest.raises(NotPrivate, match="not_private"):
         dpmine.top_itemset(LONG, mechanism="exact")
     result = dpmine.top_itemset(LONG, mechanism="exact", not_private=True)

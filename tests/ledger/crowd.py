@@ -96,12 +96,12 @@ def holds(url: str, done: Iterable[str], settled: Iterable[str] = ()) -> int:
     ledger.verify()
     budget, entries = ledger.budget("shop"), ledger.history("shop")
     charges = {entry.number: entry for entry in entries if entry.kind in {"charge", "reserve"}}
-    prices = {entry.reservation: entry for entry in entries if entry.kind == "settle"}
+    settlements = {entry.reservation: entry for entry in entries if entry.kind == "settle"}
     jobs = [entry.job for entry in charges.values()]
     assert len(set(jobs)) == len(jobs)
     assert set(done) <= set(jobs)
-    assert set(settled) <= {charges[number].job for number in prices}
-    total = sum((Fraction(prices.get(number, entry).epsilon) for number, entry in charges.items()), Fraction())
+    assert set(settled) <= {charges[number].job for number in settlements}
+    total = sum((Fraction(settlements.get(number, entry).epsilon) for number, entry in charges.items()), Fraction())
     rho = sum((kept_rho(Fraction(entry.epsilon) ** 2 / 2) for entry in charges.values()), Fraction())
     assert (budget.spent.epsilon, budget.spent.rho) == (total, rho)
     assert budget.granted.fits(budget.spent, budget.accounting)

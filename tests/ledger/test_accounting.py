@@ -8,7 +8,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from ledger.promises import ADD, at_most, promise
+from ledger.guarantees import ADD, at_most, guarantee
 from sqlalchemy import event
 
 import dpmine
@@ -108,15 +108,15 @@ def test_a_list_costs_what_its_rounds_do(local: Ledger) -> None:
 
 def test_approximate_runs_use_their_own_share_of_delta(local: Ledger) -> None:
     local.grant("shop", epsilon=3, delta="1e-5", accounting="zcdp", approximate_delta="2e-6")
-    local.charge("shop", promise("0.1", "1e-6"), job="")
-    local.charge("shop", promise("0.1", "1e-6"), job="")
+    local.charge("shop", guarantee("0.1", "1e-6"), job="")
+    local.charge("shop", guarantee("0.1", "1e-6"), job="")
     with pytest.raises(
         BudgetExceeded, match=r"ρ is left, but not enough of the δ .* `catalogue=…`.* `approximate_delta=…`"
     ):
-        local.charge("shop", promise("0.1", "1e-9"), job="")
+        local.charge("shop", guarantee("0.1", "1e-9"), job="")
     with pytest.raises(BudgetExceeded, match="Ask for less"):
-        local.charge("shop", promise("3", "1e-9"), job="")
-    local.charge("shop", promise("0.1"), job="")
+        local.charge("shop", guarantee("3", "1e-9"), job="")
+    local.charge("shop", guarantee("0.1"), job="")
     remaining = local.budget("shop").remaining
     assert remaining.delta == remaining.approximate_delta == 0
     assert remaining.rho > 0
@@ -127,8 +127,8 @@ def test_approximate_runs_use_their_own_share_of_delta(local: Ledger) -> None:
 def test_a_share_of_nothing_takes_no_approximate_run(local: Ledger) -> None:
     local.grant("shop", epsilon=3, delta="1e-5", accounting="zcdp", approximate_delta=0)
     with pytest.raises(BudgetExceeded, match="ρ is left"):
-        local.charge("shop", promise("0.1", "1e-30"), job="")
-    local.charge("shop", promise("0.1"), job="")
+        local.charge("shop", guarantee("0.1", "1e-30"), job="")
+    local.charge("shop", guarantee("0.1"), job="")
 
 
 @pytest.mark.parametrize(
@@ -158,13 +158,13 @@ def test_the_first_charge_fixes_the_accounting(ledger: Ledger) -> None:
     assert ledger.grant("shop", epsilon=1, delta="1e-5").accounting is Accounting.BASIC
     assert ledger.grant("shop", epsilon=1, accounting="zcdp").granted.approximate_delta == Fraction(1, 200000)
     assert ledger.grant("shop", epsilon=2).accounting is Accounting.ZCDP
-    ledger.charge("shop", promise("0.1"), job="")
+    ledger.charge("shop", guarantee("0.1"), job="")
     with pytest.raises(BadParameter, match="charges under zcdp accounting, which the first charge fixed"):
         ledger.grant("shop", epsilon=1, delta="1e-5", accounting="basic")
     assert ledger.grant("shop", epsilon=3).accounting is Accounting.ZCDP
     ledger.grant("barn", epsilon=1, delta="1e-5", accounting="zcdp")
     assert ledger.grant("barn", epsilon=1, accounting="basic").granted == Amount(Fraction(1), Fraction(1, 10**5))
-    ledger.charge("barn", promise("0.1"), job="")
+    ledger.charge("barn", guarantee("0.1"), job="")
     with pytest.raises(BadParameter, match="charges under basic accounting"):
         ledger.grant("barn", epsilon=1, accounting="zcdp")
     assert ledger.verify() == 8
@@ -172,18 +172,18 @@ def test_the_first_charge_fixes_the_accounting(ledger: Ledger) -> None:
 
 def test_a_run_of_no_cost_fixes_it_too(local: Ledger) -> None:
     local.grant("shop", epsilon=1, delta="1e-5", accounting="zcdp")
-    local.charge("shop", promise("0"), job="")
+    local.charge("shop", guarantee("0"), job="")
     with pytest.raises(BadParameter, match="first charge fixed"):
         local.grant("shop", epsilon=1, accounting="basic")
 
 
 def test_unit_and_relation_are_fixed_as_before(local: Ledger) -> None:
     local.grant("shop", epsilon=1, delta="1e-5", accounting="zcdp")
-    local.charge("shop", promise("0.1"), job="")
+    local.charge("shop", guarantee("0.1"), job="")
     with pytest.raises(BadParameter, match="'customer'"):
-        local.charge("shop", promise("0.1", unit="row"), job="")
+        local.charge("shop", guarantee("0.1", unit="row"), job="")
     with pytest.raises(BadParameter, match="name the same relation"):
-        local.charge("shop", promise("0.1", neighbors=ADD), job="")
+        local.charge("shop", guarantee("0.1", neighbors=ADD), job="")
     with pytest.raises(BadParameter, match="Grant another data set"):
         local.grant("shop", epsilon=1, neighbors="add-remove")
     assert local.verify() == 2
@@ -202,7 +202,7 @@ def test_a_regrant_without_delta_keeps_its_share(local: Ledger) -> None:
 def test_a_regrant_never_falls_below_the_first(local: Ledger) -> None:
     local.grant("shop", epsilon=2, delta="1e-5", accounting="zcdp", approximate_delta="5e-6")
     for _ in range(5):
-        local.charge("shop", promise("0.1", "1e-6"), job="")
+        local.charge("shop", guarantee("0.1", "1e-6"), job="")
     for terms in (
         {"epsilon": "0.1", "delta": "1e-5"},
         {"epsilon": 2, "delta": "1e-5", "approximate_delta": "4e-6"},
@@ -221,7 +221,7 @@ def test_a_charged_total_is_never_exchanged(ledger: Ledger, terms: tuple[str, st
     epsilon, delta, share = terms
     ledger.grant("shop", epsilon=2, delta="1e-5", accounting="zcdp", approximate_delta="1e-6")
     ledger.grant("shop", epsilon=2, delta="1e-5", accounting="zcdp", approximate_delta="5e-6")
-    ledger.charge("shop", promise("0.1"), job="")
+    ledger.charge("shop", guarantee("0.1"), job="")
     with pytest.raises(BudgetExceeded, match="neither ρ nor the δ for approximate parts of its total may fall"):
         ledger.grant("shop", epsilon=epsilon, delta=delta, approximate_delta=share)
     assert ledger.grant("shop", epsilon=2, delta="2e-5", approximate_delta="5e-6").entries == 4
@@ -234,14 +234,14 @@ def test_parts_count_once_rho_and_delta_apart(ledger: Ledger, rule: str, neighbo
     ledger.grant("shop", epsilon=3, delta="2e-2", **terms)
     charges = [("", "0.3", "1e-3"), ("/north", "0.4", "2e-3"), ("/south", "0.6", "1e-3"), ("/north", "0.2", "0")]
     for part, epsilon, delta in charges:
-        ledger.charge(f"shop{part}", promise(epsilon, delta, neighbors), job="")
+        ledger.charge(f"shop{part}", guarantee(epsilon, delta, neighbors), job="")
     budget = ledger.budget("shop")
     assert budget.charged["north"].rho == Fraction(10, 100)
     assert budget.spent.rho == Fraction(45, 1000) + Fraction(18, 100)
     assert budget.spent.approximate_delta == Fraction(3, 1000)
     assert budget.remaining_of("north").rho - budget.remaining.rho == Fraction(8, 100)
     assert budget.remaining_of("south").delta - budget.remaining.delta == Fraction(1, 1000)
-    ledger.charge("shop/west", promise("0.6", "1e-3", neighbors), job="")
+    ledger.charge("shop/west", guarantee("0.6", "1e-3", neighbors), job="")
     assert ledger.budget("shop").spent == budget.spent
     assert ledger.verify() == 6
 
@@ -274,7 +274,7 @@ def test_sums_stay_short(local: Ledger) -> None:
     local.grant("shop", epsilon=9, delta="1e-5", accounting="zcdp")
     runs = [Fraction(1, 3**7), Fraction(22, 7**5), Fraction(1, 10**60), Fraction(1, 997), Fraction(10**15 + 1, 10**16)]
     for epsilon in runs:
-        local.charge("shop", promise(epsilon), job="")
+        local.charge("shop", guarantee(epsilon), job="")
     spent = local.budget("shop").spent.rho
     exact = sum((epsilon**2 / 2 for epsilon in runs), Fraction())
     assert 0 <= spent - exact < Fraction(1, 10**29)
@@ -291,7 +291,7 @@ def test_sums_stay_short(local: Ledger) -> None:
 @pytest.mark.parametrize("accounting", ["basic", "zcdp"])
 def test_numbers_of_many_digits_are_kept(local: Ledger, epsilon: Fraction, accounting: str) -> None:
     local.grant("shop", epsilon=9, delta="1e-5", accounting=accounting)
-    local.charge("shop", promise(epsilon), job="")
+    local.charge("shop", guarantee(epsilon), job="")
     spent = local.budget("shop").spent
     assert spent.epsilon == epsilon
     assert epsilon**2 / 2 <= spent.rho
@@ -301,7 +301,7 @@ def test_numbers_of_many_digits_are_kept(local: Ledger, epsilon: Fraction, accou
 
 @pytest.mark.parametrize("order", list(permutations(range(4)))[::5])
 def test_the_order_of_charges_does_not_matter(local: Ledger, order: Sequence[int]) -> None:
-    runs = [promise("1/3"), promise("1/7", "1/10000"), exponential("1/11"), at_most("1/9", "1/999999")]
+    runs = [guarantee("1/3"), guarantee("1/7", "1/10000"), exponential("1/11"), at_most("1/9", "1/999999")]
     local.grant("shop", epsilon=3, delta="1e-2", accounting="zcdp")
     for number in order:
         local.charge("shop", runs[number], job="")
@@ -319,9 +319,9 @@ def test_what_remains_can_be_spent(local: Ledger) -> None:
         remaining = local.budget("shop").remaining
         assert remaining.epsilon**2 / 2 <= remaining.rho
         with pytest.raises(BudgetExceeded):
-            local.charge("shop", promise(remaining.epsilon * Fraction(10**9 + 1, 10**9)), job="")
-        local.charge("shop", promise(remaining.epsilon * Fraction(9, 10)), job="")
-    local.charge("shop", promise(local.budget("shop").remaining.epsilon), job="all")
+            local.charge("shop", guarantee(remaining.epsilon * Fraction(10**9 + 1, 10**9)), job="")
+        local.charge("shop", guarantee(remaining.epsilon * Fraction(9, 10)), job="")
+    local.charge("shop", guarantee(local.budget("shop").remaining.epsilon), job="all")
     assert local.budget("shop").remaining.rho < Fraction(1, 10**14)
 
 
@@ -338,20 +338,20 @@ def test_the_guarantee_of_all_charges(local: Ledger) -> None:
     rho = 8 * Fraction(1, 800)
     exact = epsilon_at(rho, Fraction(9, 10**6))
     assert exact <= last <= exact * (1 + Fraction(1, 10**13))
-    local.charge("shop", promise(local.budget("shop").remaining.epsilon), job="all")
+    local.charge("shop", guarantee(local.budget("shop").remaining.epsilon), job="all")
     assert local.budget("shop").guarantee.epsilon <= 1
 
 
 def test_the_guarantee_under_basic_accounting(local: Ledger) -> None:
     local.grant("shop", epsilon=1, delta="1e-5")
-    local.charge("shop", promise("1/3", "1e-6"), job="")
+    local.charge("shop", guarantee("1/3", "1e-6"), job="")
     assert local.budget("shop").guarantee == Amount(Fraction(1, 3), Fraction(1, 10**6))
     assert local.budget("shop").remaining == Amount(Fraction(2, 3), Fraction(9, 10**6))
 
 
 def test_a_budget_as_json(local: Ledger) -> None:
     local.grant("shop", epsilon=1, delta="1e-5", accounting="zcdp", approximate_delta="1e-6")
-    local.charge("shop", promise("1/5", "1e-7"), job="")
+    local.charge("shop", guarantee("1/5", "1e-7"), job="")
     local.grant("barn", epsilon=1)
     barn, shop = (budget.to_dict() for budget in local.budgets())
     assert (barn["accounting"], shop["accounting"]) == ("basic", "zcdp")
@@ -396,13 +396,13 @@ def test_what_is_granted_is_borne_out(epsilon: str, delta: str) -> None:
 def test_a_charge_writes_no_key(local: Ledger) -> None:
     """Or SQLite would look at every entry that refers to it, and charges would slow down as a history grows."""
     local.grant("shop", epsilon=1)
-    local.charge("shop", promise("1/10"), job="")
+    local.charge("shop", guarantee("1/10"), job="")
     written = []
     with local._database.writing() as connection:
         event.listen(connection, "before_cursor_execute", lambda *told: written.append(told[2]))
         budget = records.find(connection, "shop")
         assert budget is not None
-        amount = Amount.of(promise("1/10"))
+        amount = Amount.of(guarantee("1/10"))
         records.append(connection, budget.charging("", amount), Kind.CHARGE, "", amount)
     updates = [statement.partition(" WHERE ")[0] for statement in written if statement.startswith("UPDATE")]
     assert len(updates) == 2

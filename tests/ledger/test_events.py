@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from dpmine_cli.main import run
-from ledger.promises import ADD, at_most, bounded_range, promise
+from ledger.guarantees import ADD, at_most, bounded_range, guarantee
 
 from dpmine.errors import BadLedger, BadParameter
 from dpmine.ledger.events import dp_event
@@ -29,12 +29,12 @@ def filled(file: Path) -> Ledger:
     ledger.grant("shop", epsilon=9, delta="1e-5", accounting="zcdp", parts="by_index")
     for _ in range(3):
         ledger.charge("shop", bounded_range("0.1"), job="exponential")
-    ledger.charge("shop/south", promise("1/3", "1e-7"), job="top-itemset")
+    ledger.charge("shop/south", guarantee("1/3", "1e-7"), job="top-itemset")
     ledger.settle(ledger.charge("shop/north", at_most("1/2", "1e-6"), job="search"), "1/10")
     ledger.charge("shop/north", at_most("1/2"), job="search")
-    ledger.charge("shop", promise("1/20"), job="select")
+    ledger.charge("shop", guarantee("1/20"), job="select")
     ledger.grant("barn", epsilon=2, delta="1e-5", neighbors="add_remove")
-    ledger.charge("barn", promise("2/3", "1e-6", neighbors=ADD), job="top-itemset")
+    ledger.charge("barn", guarantee("2/3", "1e-6", neighbors=ADD), job="top-itemset")
     ledger.grant("cellar", epsilon=2)
     return ledger
 

@@ -30,8 +30,8 @@ if os.fork():
 while os.getppid() == parent:
     time.sleep(0.01)
 time.sleep(0.1)
-promise = Guarantee(Fraction(9, 10), Fraction(0), Neighbors.REPLACE_ONE, "row")
-(Ledger(sys.argv[1]) if sys.argv[3] == "new" else ledger).charge("shop", promise, job="child")
+guarantee = Guarantee(Fraction(9, 10), Fraction(0), Neighbors.REPLACE_ONE, "row")
+(Ledger(sys.argv[1]) if sys.argv[3] == "new" else ledger).charge("shop", guarantee, job="child")
 print("charged", flush=True)
 """
 

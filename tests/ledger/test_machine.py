@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
-from ledger.promises import at_most, bounded_range, promise
+from ledger.guarantees import at_most, bounded_range, guarantee
 from support.effort import examples
 
 from dpmine.errors import BadParameter, BudgetExceeded
@@ -37,7 +37,7 @@ DELTAS = st.fractions(0, Fraction(1, 4), max_denominator=12)
 SHARES = st.fractions(0, 1, max_denominator=4)
 Four = tuple[Fraction, Fraction, Fraction, Fraction]
 RUNS: dict[str, Callable[[Fraction, Fraction], Guarantee]] = {
-    "charge": promise,
+    "charge": guarantee,
     "reserve": at_most,
     "bounded range": bounded_range,
 }
@@ -167,17 +167,17 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(reserved=consumes(receipts), share=st.fractions(0, Fraction(5, 4), max_denominator=4))
     def settle(self, reserved: tuple[Receipt, tuple[str, Four]], share: Fraction) -> None:
         receipt, charge = reserved
-        price = share * charge[1][0]
+        settled = share * charge[1][0]
         if not 0 < share <= 1:
             with pytest.raises(BadParameter):
-                self.ledger.settle(receipt, price)
+                self.ledger.settle(receipt, settled)
             return
-        self.ledger.settle(receipt, price)
+        self.ledger.settle(receipt, settled)
         rows = self.model.charges[receipt.dataset]
-        rows[rows.index(charge)] = (charge[0], (price, *charge[1][1:]))
+        rows[rows.index(charge)] = (charge[0], (settled, *charge[1][1:]))
         self.entries += 1
         with pytest.raises(BadParameter):
-            self.ledger.settle(receipt, price)
+            self.ledger.settle(receipt, settled)
 
     @rule()
     def reopen(self) -> None:
@@ -202,7 +202,7 @@ TestLedgerMachine.settings = settings(
 
 
 TOTALS = st.tuples(st.sampled_from(["1", "2", "3"]), st.sampled_from(["1e-6", "1e-5", "1e-4"]))
-CHARGES = st.sampled_from([promise("1/2"), promise("1", "1e-6"), at_most("3/2")])
+CHARGES = st.sampled_from([guarantee("1/2"), guarantee("1", "1e-6"), at_most("3/2")])
 
 
 def totals(ledger: Ledger) -> list[Amount]:
@@ -224,7 +224,7 @@ def require_rising(ledger: Ledger) -> None:
 
 def test_epsilon_is_not_exchanged_for_delta_in_two_grants(ledger: Ledger) -> None:
     ledger.grant("shop", epsilon=3, delta="1e-6")
-    ledger.charge("shop", promise("1/2"), job="")
+    ledger.charge("shop", guarantee("1/2"), job="")
     message = r"neither ε nor δ of its total may fall then: grant at least ε = 3, δ = 1e-06, with a larger `epsilon=…`"
     for terms in [("1", "1e-6"), ("1", "1e-4"), ("4", "1e-7"), ("1/2", "0")]:
         with pytest.raises(BudgetExceeded, match=message):
@@ -236,7 +236,7 @@ def test_epsilon_is_not_exchanged_for_delta_in_two_grants(ledger: Ledger) -> Non
 @pytest.mark.parametrize("accounting", ["basic", "zcdp"])
 @settings(max_examples=examples(12), deadline=None, derandomize=True)
 @given(steps=st.lists(st.one_of(TOTALS, CHARGES), min_size=2, max_size=6))
-@example(steps=[promise("1/2"), ("1", "1e-6"), ("1", "1e-4")])
+@example(steps=[guarantee("1/2"), ("1", "1e-6"), ("1", "1e-4")])
 def test_no_sequence_of_grants_and_charges_lowers_a_total(accounting: str, steps: Sequence[object]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(f"sqlite:///{folder}/budget.db")
@@ -259,7 +259,7 @@ def test_no_sequence_of_grants_and_charges_lowers_a_total(accounting: str, steps
 def test_processes_that_grant_at_once_trade_nothing(url: str) -> None:
     ledger = Ledger(url)
     ledger.grant("shop", epsilon=1, delta="1e-6")
-    ledger.charge("shop", promise("1/2"), job="")
+    ledger.charge("shop", guarantee("1/2"), job="")
     code = (
         "import sys\nfrom dpmine.errors import BudgetExceeded\nfrom dpmine.ledger.ledger import Ledger\n"
         "for epsilon, delta in zip(*[iter(sys.argv[2:])] * 2):\n"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from ledger.crowd import Crowd, holds
-from ledger.promises import at_most, promise
+from ledger.guarantees import at_most, guarantee
 
 from dpmine.ledger.ledger import Ledger
 
@@ -78,7 +78,7 @@ def test_killed_processes_lose_no_charge(crowd: Crowd, accounting: str) -> None:
     kept = holds(crowd.url, done, settled)
     assert len(done) <= kept <= len(crowd.reported("try"))
     assert len(settled) > 5
-    Ledger(crowd.url).charge("shop", promise("1", unit="unit"), job="life goes on")
+    Ledger(crowd.url).charge("shop", guarantee("1", unit="unit"), job="life goes on")
 
 
 @pytest.mark.parametrize("accounting", ["basic", "zcdp"])
@@ -129,7 +129,7 @@ def test_a_torn_end_of_the_log_takes_no_finished_charge(file: Path) -> None:
     with closing(sqlite3.connect(file)) as reader:  # while somebody reads, the log stays
         reader.execute("SELECT count(*) FROM dpmine_history").fetchall()
         for number in range(20):
-            ledger.charge("shop", promise("1/7"), job=f"job-{number}")
+            ledger.charge("shop", guarantee("1/7"), job=f"job-{number}")
             sizes.append(log.stat().st_size)
         whole, start = log.read_bytes(), file.read_bytes()
     numbers = np.random.default_rng(11)
@@ -146,7 +146,7 @@ def test_a_log_that_was_moved_into_the_file_loses_nothing(file: Path) -> None:
     ledger = Ledger(f"sqlite:///{file}")
     ledger.grant("shop", epsilon=100)
     for number in range(5):
-        ledger.charge("shop", promise("1/7"), job=f"job-{number}")
+        ledger.charge("shop", guarantee("1/7"), job=f"job-{number}")
         with closing(sqlite3.connect(file)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert holds(f"sqlite:///{file}", [f"job-{number}" for number in range(5)]) == 5
@@ -157,7 +157,7 @@ def test_a_server_that_crashes_loses_no_charge(cluster: Cluster, tmp_path: Path)
     url = cluster.create("crashes")
     Ledger(url).grant("shop", epsilon=10**6, delta="1e-5", accounting="zcdp")
     before = Ledger(url)
-    before.charge("shop", promise("1", unit="unit"), job="before")
+    before.charge("shop", guarantee("1", unit="unit"), job="before")
     workers = Crowd(url, tmp_path, kind="reservations")
     workers.start(4)
     try:
@@ -174,4 +174,4 @@ def test_a_server_that_crashes_loses_no_charge(cluster: Cluster, tmp_path: Path)
         workers.kill_all()
     assert workers.reported("failed")
     assert holds(url, ["before", *workers.reported("done")], workers.reported("settled")) > 140
-    before.charge("shop", promise("1", unit="unit"), job="after")  # its connection is gone: it opens another
+    before.charge("shop", guarantee("1", unit="unit"), job="after")  # its connection is gone: it opens another

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ledger.promises import promise
+from ledger.guarantees import guarantee
 
 from dpmine.ledger.ledger import Ledger
 
@@ -33,8 +33,8 @@ if os.geteuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
 try:
-    promise = Guarantee(Fraction(1, 10), Fraction(0), Neighbors.REPLACE_ONE, "who")
-    dpmine.Ledger(url).charge("shop", promise, job="")
+    guarantee = Guarantee(Fraction(1, 10), Fraction(0), Neighbors.REPLACE_ONE, "who")
+    dpmine.Ledger(url).charge("shop", guarantee, job="")
 except dpmine.DpmineError as error:
     print(type(error).__name__, error)
 print(run([*command, url]), os.path.exists("out.json"))
@@ -46,8 +46,8 @@ def test_read_only(file: Path, what: str) -> None:
     """BadLedger; on the command line status 2 and no output. Root, who may write anywhere, becomes nobody."""
     url = f"sqlite:///{file}"
     Ledger(url).grant("shop", epsilon=100, delta="1/2")
-    Ledger(url).charge("shop", promise("1/100", unit="who"), job="")
-    Ledger(url).charge("shop", promise("1/100", unit="who"), job="")
+    Ledger(url).charge("shop", guarantee("1/100", unit="who"), job="")
+    Ledger(url).charge("shop", guarantee("1/100", unit="who"), job="")
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     public = Path(tempfile.mkdtemp())  # the folders of pytest are their owner's alone

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from ledger.promises import at_most, promise
+from ledger.guarantees import at_most, guarantee
 
 from dpmine.errors import BadLedger
 from dpmine.ledger.budget import START
@@ -122,7 +122,7 @@ def test_sealed_entries_that_no_ledger_writes_are_refused(file: object, kind: Ki
     """Somebody sealed them anew, so only their form tells."""
     ledger = Ledger(f"sqlite:///{file}")
     ledger.grant("shop", epsilon=2, parts="by_index")
-    ledger.charge("shop", promise("1/2"), job="x")
+    ledger.charge("shop", guarantee("1/2"), job="x")
     ledger.settle(ledger.charge("shop", at_most("1/2"), job="search"), "1/4")
     ledger.grant("shop", epsilon=3, parts="by_index")
     entries = list(ledger.history("shop"))
@@ -138,9 +138,9 @@ def test_sealed_entries_that_change_the_accounting_are_refused(file: object) -> 
     ledger = Ledger(f"sqlite:///{file}")
     ledger.grant("shop", epsilon=2, delta="1e-5")
     ledger.grant("shop", epsilon=2, accounting="zcdp")
-    ledger.charge("shop", promise("1/9"), job="x")
+    ledger.charge("shop", guarantee("1/9"), job="x")
     ledger.grant("shop", epsilon=3)
-    ledger.charge("shop", promise("1/9"), job="x")
+    ledger.charge("shop", guarantee("1/9"), job="x")
     entries = list(ledger.history("shop"))
     assert replayed(_sealed(entries)) == ledger.budget("shop")
     entries[3:] = [

@@ -10,7 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from ledger.promises import at_most, promise
+from ledger.guarantees import at_most, guarantee
 from support.cases import every
 
 from dpmine.errors import BadLedger
@@ -40,13 +40,13 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def _filled(path: Path) -> Path:
     ledger = Ledger(f"sqlite:///{path}")
     ledger.grant("shop", epsilon=2, delta="1e-3", parts="by_index")
-    ledger.charge("shop", promise("1/3", "1e-6"), job="top-itemset")
+    ledger.charge("shop", guarantee("1/3", "1e-6"), job="top-itemset")
     receipt = ledger.charge("shop/north", at_most("1/2"), job="accuracy-first")
     ledger.settle(receipt, Fraction(1, 4))
-    ledger.charge("shop/south", promise("1/3"), job="top-itemset")
+    ledger.charge("shop/south", guarantee("1/3"), job="top-itemset")
     ledger.grant("shop", epsilon=3, delta="1e-3", parts="by_index")
     ledger.grant("barn", epsilon=1, delta="0.5", unit="row", accounting="zcdp", approximate_delta="1/5")
-    ledger.charge("barn", promise("1/2", "1/7", unit="row"), job="histogram")
+    ledger.charge("barn", guarantee("1/2", "1/7", unit="row"), job="histogram")
     assert ledger.verify() == 8
     del ledger
     with closing(sqlite3.connect(path)) as connection:
@@ -231,4 +231,4 @@ def test_a_seal_kept_elsewhere_shows_a_history_that_was_cut_with_care(copy: Path
 def test_a_changed_row_is_not_charged(copy: Path, column: str, value: object) -> None:
     change(copy, f"UPDATE dpmine_datasets SET {column} = CAST(? AS BLOB) WHERE dataset = 'shop'", values=(value,))
     with pytest.raises(BadLedger):
-        Ledger(f"sqlite:///{copy}").charge("shop", promise("1/100"), job="")
+        Ledger(f"sqlite:///{copy}").charge("shop", guarantee("1/100"), job="")

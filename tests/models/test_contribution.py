@@ -313,8 +313,10 @@ def test_group_privacy_of_guarantees() -> None:
     one = Guarantee(shared.row_epsilon, shared.row_delta, Neighbors.REPLACE_ONE, "row")
     assert (shared.of_unit(one).epsilon, shared.of_unit(one).delta) == (Fraction(1), Fraction(1, 10**6))
     assert SharedBudget(Fraction(1), Fraction(1, 10**6), 1).of_unit(one) is one
-    paid = ExPostGuarantee(Fraction(1, 5), Fraction(0), Neighbors.REPLACE_ONE, "row", ex_post_epsilon=Fraction(1, 30))
-    assert shared.of_unit(paid) == ExPostGuarantee(
+    charged = ExPostGuarantee(
+        Fraction(1, 5), Fraction(0), Neighbors.REPLACE_ONE, "row", ex_post_epsilon=Fraction(1, 30)
+    )
+    assert shared.of_unit(charged) == ExPostGuarantee(
         Fraction(1), Fraction(0), Neighbors.REPLACE_ONE, "row", ex_post_epsilon=Fraction(1, 6)
     )
 

@@ -158,15 +158,15 @@ def _seen(run: Callable[[], Any]) -> Any:
         return type(error).__name__, str(error)
     guarantee = (getattr(fitted, "guarantee_", None) or fitted.result_.guarantee).to_dict()
     drawn = {"ex_post_epsilon", "ex_post_epsilon_exact"}
-    promised = {name: value for name, value in guarantee.items() if name not in drawn}
-    promised["notes"] = [_shape(note) for note in promised["notes"]]
+    guaranteed = {name: value for name, value in guarantee.items() if name not in drawn}
+    guaranteed["notes"] = [_shape(note) for note in guaranteed["notes"]]
     written = _shape(json.loads(fitted.to_json())) if hasattr(fitted, "to_json") else None
     varying = {"hypothesis_", "candidate_", "result_", "best_params_"}  # a rule and its class are what is chosen
     attributes = {name: _shape(value) for name, value in sorted(vars(fitted).items()) if name not in varying}
     if "hypothesis" in str(written):
         written = sorted(json.loads(fitted.to_json()))
     assert pickle.dumps(fitted)
-    return promised, attributes, written
+    return guaranteed, attributes, written
 
 
 def _fitted(make: Callable[..., Any], data: pd.DataFrame, *, units: bool, rows: int, form: str = "frame") -> Any:

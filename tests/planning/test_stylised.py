@@ -14,7 +14,7 @@ from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import Shape, head, stylised, success_probability, usable
-from dpmine.selection.universes.base import MANY_DUMMIES
+from dpmine.selection.universes.protocol import MANY_DUMMIES
 
 SHAPES = pytest.mark.parametrize("shape", Shape)
 RELATIONS = pytest.mark.parametrize("neighbors", Neighbors)

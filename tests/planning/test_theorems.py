@@ -16,7 +16,7 @@ from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import Shape, least_gap, success_probability, usable
-from dpmine.selection.universes.base import MANY_DUMMIES
+from dpmine.selection.universes.protocol import MANY_DUMMIES
 
 SLOW = pytest.mark.slow
 RELATIONS = pytest.mark.parametrize("neighbors", Neighbors)

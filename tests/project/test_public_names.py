@@ -22,7 +22,7 @@ MEANING = (
     "Names that users have were changed.",
     "- A name, an option, a key or a default that is gone or another breaks users: the next version is major from 1.0",
     "  on, a minor one before. Say so in CHANGELOG.md.",
-    "- A name that was added is the next minor version: promise it only if it is to stay.",
+    "- A name that was added is the next minor version: guarantee it only if it is to stay.",
     "If that is meant: PYTHONPATH=tests .venv/bin/python -m support.public_names",
 )
 HEAVY = ["numpy", "pandas", "pyarrow", "flint", "scipy", "mlxtend", "sklearn", "matplotlib", "typer", "rich"]
@@ -31,7 +31,7 @@ HEAVY = ["numpy", "pandas", "pyarrow", "flint", "scipy", "mlxtend", "sklearn", "
 def test_public_names_are_those_that_are_stored() -> None:
     """The stored text is part of every change of a name: reviewers see it, and what it means."""
     before, now = (text.splitlines() for text in (STORED.read_text(encoding="utf-8"), public_names()))
-    change = [line for line in unified_diff(before, now, "promised", "now", lineterm="", n=1) if line]
+    change = [line for line in unified_diff(before, now, "guaranteed", "now", lineterm="", n=1) if line]
     assert not change, "\n".join([*change, *MEANING])
 
 
@@ -42,7 +42,7 @@ def test_what_is_stored_names_every_module_and_command() -> None:
     assert {name for name in PINNED if not re.search(rf"^{name}\b", text, flags=re.MULTILINE)} == set()
 
 
-def test_no_name_is_promised_twice() -> None:
+def test_no_name_is_guaranteed_twice() -> None:
     """Whatever has a home in `dpmine` has no second one."""
     for module in MODULES[1:]:
         assert set(importlib.import_module(module).__all__).isdisjoint(PINNED)

@@ -33,6 +33,7 @@ def settings() -> dict[str, str]:
     return {
         **os.environ,
         "DPMINE_KERNELS": str(LIBRARY),
+        "DPMINE_TEST_PROFILE": "quick",  # each example takes ten times as long, and `make fuzz` tries others
         # Python is no C++ program: without its library the sanitizer would stop at the first exception of pyarrow.
         "LD_PRELOAD": f"{gcc_file('libasan.so')} {gcc_file('libstdc++.so.6')}",
         "ASAN_OPTIONS": "detect_leaks=0",

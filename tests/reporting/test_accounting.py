@@ -1,4 +1,4 @@
-"""Job files under zCDP accounting: the jobs are priced together, by ρ."""
+"""Job files under zCDP accounting: the jobs are charged together, by ρ."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def ledger_of(folder: Folder) -> dpmine.Ledger:
     return dpmine.Ledger(folder.terms["ledger"].strip('"'))
 
 
-def charges(folder: Folder) -> list[str]:
+def kinds(folder: Folder) -> list[str]:
     return [entry.kind for entry in ledger_of(folder).history("shop")]
 
 
@@ -56,18 +56,18 @@ def test_every_kind(folder: Folder) -> None:
     assert found["Target"]["reached"] in {True, False}
 
 
-def test_charges_are_what_was_promised(folder: Folder) -> None:
+def test_charges_are_what_was_guaranteed(folder: Folder) -> None:
     report = folder.run(*EVERY)
     spent = ledger_of(folder).budget("shop").spent
-    prices = [outcome.charge for outcome in report.outcomes]
-    assert spent.epsilon == sum(price.epsilon for price in prices)
-    assert spent.delta == sum(price.delta for price in prices)
-    assert [price.epsilon for price in prices[:4]] == [2000, 1000, 1000, 1000]
+    charges = [outcome.charge for outcome in report.outcomes]
+    assert spent.epsilon == sum(charge.epsilon for charge in charges)
+    assert spent.delta == sum(charge.delta for charge in charges)
+    assert [charge.epsilon for charge in charges[:4]] == [2000, 1000, 1000, 1000]
     target = report.outcomes[-1].result
     assert target is not None
     assert isinstance(target.guarantee, ExPostGuarantee)
-    assert prices[-1].epsilon == target.guarantee.ex_post_epsilon < 5000
-    assert charges(folder) == ["grant", "charge", "charge", "charge", "charge", "charge", "reserve", "settle"]
+    assert charges[-1].epsilon == target.guarantee.ex_post_epsilon < 5000
+    assert kinds(folder) == ["grant", "charge", "charge", "charge", "charge", "charge", "reserve", "settle"]
 
 
 def test_a_second_run_costs_nothing_and_says_the_same(folder: Folder) -> None:
@@ -76,7 +76,7 @@ def test_a_second_run_costs_nothing_and_says_the_same(folder: Folder) -> None:
     assert [outcome.reused for outcome in second.outcomes] == [True] * 6
     assert documents(first) == documents(second)
     assert [one.charge for one in first.outcomes] == [two.charge for two in second.outcomes]
-    assert len(charges(folder)) == 8
+    assert len(kinds(folder)) == 8
 
 
 def test_a_stored_result_is_found_under_another_name_and_without_its_input(folder: Folder) -> None:
@@ -84,7 +84,7 @@ def test_a_stored_result_is_found_under_another_name_and_without_its_input(folde
     (folder.path / "people.parquet").unlink()
     report = folder.run(job(**AGES | {"name": "Years"}))
     assert report.outcomes[0].reused
-    assert len(charges(folder)) == 2
+    assert len(kinds(folder)) == 2
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_changed_job_is_another(folder: Folder, changes: dict[str, Any]) -> No
     folder.run(job(**AGES))
     report = folder.run(job(**{**AGES, **changes}))
     assert not report.outcomes[0].reused
-    assert len(charges(folder)) == 3
+    assert len(kinds(folder)) == 3
 
 
 def test_another_data_set_or_folder_is_another_run(folder: Folder) -> None:
@@ -145,17 +145,17 @@ def test_a_failing_job_does_not_lose_the_others(
     assert report.outcomes[0].result is None
     assert report.outcomes[0].charge.epsilon == 1000
     assert report.outcomes[1].result is not None
-    assert len(charges(folder)) == 3
+    assert len(kinds(folder)) == 3
 
-    again = folder.run(*jobs)  # neither is run, or paid for
+    again = folder.run(*jobs)  # neither is run, or charged for
     assert "begun before" in str(again.outcomes[0].error)
     assert again.outcomes[1].reused
-    assert len(charges(folder)) == 3
+    assert len(kinds(folder)) == 3
 
     monkeypatch.undo()
     retried = folder.run(*jobs, retry=True)
     assert [outcome.error for outcome in retried.outcomes] == [None, None]
-    assert len(charges(folder)) == 4
+    assert len(kinds(folder)) == 4
     assert folder.run(*jobs).outcomes[0].reused
     for file in (folder.path / "results").iterdir():
         assert b"kanarienvogel" not in file.read_bytes()
@@ -174,7 +174,9 @@ def test_what_was_not_charged_is_not_remembered(
     assert folder.run(job(**AGES)).outcomes[0].error is None
 
 
-def test_what_was_paid_for_is_shown_where_it_cannot_be_stored(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_charged_for_is_shown_where_it_cannot_be_stored(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("dpmine.reporting.store.parquet_bytes", full)
     (outcome,) = folder.run(job(**AGES)).outcomes
     assert isinstance(outcome.error, UnreadableFile)
@@ -221,7 +223,7 @@ def test_a_disk_that_fills_up_during_a_job_loses_no_result(folder: Folder, monke
     assert ages.error is None
     assert isinstance(hours.error, UnreadableFile)  # there was no room for it before it was charged
     assert not hours.charged
-    assert charges(folder) == ["grant", "charge"]
+    assert kinds(folder) == ["grant", "charge"]
     assert [outcome.reused for outcome in folder.run(jobs[0]).outcomes] == [True]
     assert not [path.name for path in disk.folder.iterdir() if path.name == ".dpmine.room"]
 
@@ -234,7 +236,7 @@ def test_a_result_that_is_only_on_a_page_is_not_dropped_by_the_next(
         assert folder.run(job(**AGES)).outcomes[0].result is not None
     with pytest.raises(BadData, match=r"job 'Ages': .*only the page of that run has it.*`retry=True`"):
         folder.run(job(**AGES))
-    assert charges(folder) == ["grant", "charge"]
+    assert kinds(folder) == ["grant", "charge"]
     assert folder.run(job(**AGES), retry=True).outcomes[0].error is None
     assert folder.run(job(**AGES)).outcomes[0].reused
 
@@ -259,16 +261,16 @@ def test_a_damaged_result_is_not_run_again_in_silence(folder: Folder, damage: st
     file.write_text(text, encoding="utf-8")
     with pytest.raises(BadData, match=r"job 'Ages': .*delete it to run the job again, which is charged again"):
         folder.run(job(**AGES))
-    assert len(charges(folder)) == 2
+    assert len(kinds(folder)) == 2
 
 
-def test_a_run_that_died_is_not_paid_for_again_in_silence(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_died_is_not_charged_for_again_in_silence(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HistogramJob, "run", fail(KeyboardInterrupt(), after_charge=True))
     with pytest.raises(KeyboardInterrupt):
         folder.run(job(**AGES))
     monkeypatch.undo()
     assert "begun before" in str(folder.run(job(**AGES)).outcomes[0].error)
-    assert len(charges(folder)) == 2
+    assert len(kinds(folder)) == 2
     assert folder.run(job(**AGES), retry=True).outcomes[0].error is None
     assert not list((folder.path / "results").glob("*.begun"))
 
@@ -296,7 +298,7 @@ def test_a_grant_of_somebody_else_stays(folder: Folder, monkeypatch: pytest.Monk
     monkeypatch.setattr(dpmine.Ledger, "known", too_late)
     with pytest.raises(dpmine.BudgetExceeded, match="the ledger grants ε = 500"):
         folder.run(job(**AGES))
-    assert charges(folder) == ["grant"]
+    assert kinds(folder) == ["grant"]
 
 
 @pytest.mark.parametrize("labels", [["a\nb", "c"], ["\u202ea", "b"], ["x\x00", "x"]])

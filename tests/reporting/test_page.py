@@ -23,7 +23,7 @@ from dpmine.ledger.budget import Amount
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.page import render as render_module
 from dpmine.reporting.page.bodies import body_of
-from dpmine.reporting.page.charts import Bar, bars, shortened, stacked, steps, told_apart
+from dpmine.reporting.page.charts import Bar, bars, distinct_labels, shortened, stacked, steps
 from dpmine.reporting.page.render import factor_text, odds_text, readable, render, rounded_up_at
 from dpmine.reporting.store import Stored
 
@@ -203,7 +203,7 @@ def test_hostile_names_stay_text(folder: Folder) -> None:
 
 
 def test_the_formula_is_for_what_could_be_spent(folder: Folder) -> None:
-    """An ex-post price belongs to the outcome: no bound on all sets of results holds with it."""
+    """An ex-post charge belongs to the outcome: no bound on all sets of results holds with it."""
     report = folder.run(job(**ALL["Target"]))
     page = Page(render(report, today=DAY))
     (outcome,) = report.outcomes
@@ -440,15 +440,15 @@ def test_labels_of_bars_are_told_apart() -> None:
         long * 2,
         long * 2,
     ]
-    labels = told_apart(names, 300)
+    labels = distinct_labels(names, 300)
     assert len(set(labels)) == 5  # two names are the same
     assert labels[3] == "short"
     assert all("…" in label for label in [*labels[:3], labels[4]])
     assert all(len(label) <= 40 for label in labels)
     assert ["ROSES" in label for label in labels[:3]] == [True, False, False]
     words = ["x" * 90 + end for end in ("1", "2", "1" + "y" * 90 + "3", "")]
-    assert len(set(told_apart(words, 300))) == 4
-    assert told_apart(["漢" * 30 + "字", "漢" * 30 + "子"], 5) == ["… …", "… …"]  # no room for a letter: it ends
+    assert len(set(distinct_labels(words, 300))) == 4
+    assert distinct_labels(["漢" * 30 + "字", "漢" * 30 + "子"], 5) == ["… …", "… …"]  # no room for a letter: it ends
 
 
 def test_long_tables_are_cut(folder: Folder) -> None:
@@ -489,7 +489,7 @@ def test_weights_of_several_classes_stand_side_by_side() -> None:
     document = {"classes": ["a", "b", "c"], "label": "kind", "features": ["x", "y"], "lambda": 0.1}
     body = body_of("classify", {**document, "coef": [[1, 2], [3, 4], [-4, -6]], "intercept": [0.5, 0, -0.5]})
     table = body.tables[0]
-    assert table.head == ("Feature", "a", "b", "c")
+    assert list(table.columns) == ["Feature", "a", "b", "c"]
     assert table.rows == (("x", "1", "3", "-4"), ("y", "2", "4", "-6"), ("(intercept)", "0.5", "0", "-0.5"))
     assert body.answer.startswith("For each value of kind a weighted sum of 2 features")
 
@@ -532,9 +532,9 @@ def test_how_sure_a_density_is() -> None:
         "Each number is right within ±40 units, with probability 95 %."
     )
     table = body_of("histogram", document).tables[0]
-    assert table.head[-1] == "Interval"
+    assert list(table.columns)[-1] == "Interval"
     assert [row[-1] for row in table.rows] == ["0 to 60", "10 to 90", "0 to 70"]
-    assert "Interval" not in body_of("histogram", density(0.2, 0.5, 0.3)).tables[0].head
+    assert "Interval" not in body_of("histogram", density(0.2, 0.5, 0.3)).tables[0].columns
     assert "±40 rows" in body_of("histogram", {**document, "rows_per_unit": 2}).sure
     assert "not in the stored result" in body_of("histogram", density(0.2, 0.5, 0.3)).sure  # of an earlier version
 

@@ -12,12 +12,12 @@ import pytest
 from jsonschema import Draft202012Validator
 from reporting.jobs import AGES, ALL, PAIRS, WEIGHTS, Folder, job
 from support.cases import every
-from support.schemas import FOLDER, problems, schemas
+from support.schemas import problems, schemas
 
 import dpmine
 from dpmine.reporting.jobs import file
 from dpmine.reporting.jobs.kinds import KINDS
-from dpmine.reporting.jobs.schema import job_file_schema, job_file_schema_text
+from dpmine.reporting.jobs.schema import job_file_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,11 +57,6 @@ def test_schemas_reject_other_documents(name: str) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------- job files
-
-
-def test_the_shipped_schema_is_made_of_the_table() -> None:
-    """To write it again: dpmine report --schema > dpmine/schemas/jobs.json."""
-    assert (FOLDER / "jobs.json").read_text(encoding="utf-8") == f"{job_file_schema_text()}\n"
 
 
 def test_keys_are_those_that_job_files_know() -> None:

@@ -11,15 +11,16 @@ import pytest
 from support.adversary import CountingBits, Descent, LazyUniverse
 from support.cases import every
 
+from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import build_mechanism
-from dpmine.selection.select import MECHANISMS, choose
+from dpmine.selection.select import choose
 from dpmine.selection.top_k import build_top_k
-from dpmine.selection.universes.base import MANY_DUMMIES
 from dpmine.selection.universes.dense import Levels
+from dpmine.selection.universes.protocol import MANY_DUMMIES
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.universes.base import Score
+    from dpmine.selection.universes.protocol import Score
 
 EPSILONS = ("1e-6", "1", "60", "1e4")
 SENSITIVITIES = (Fraction(1), Fraction(1, 7), Fraction(300))

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cases import every
-from support.conformance.adversary import check_universe
+from support.conformance.protocol import check_universe
 from support.effort import examples
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.selection.select import as_universe
-from dpmine.selection.universes.base import Level
+from dpmine.selection.scores import labelled_universe
 from dpmine.selection.universes.dense import Dense
+from dpmine.selection.universes.protocol import Level
 
 INTEGER_TYPES = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 
@@ -64,7 +64,7 @@ def test_long_doubles_are_not_rounded_to_float64(form: Any) -> None:
 
 @every("form", [list, tuple, deque, UserList, lambda scores: dict(enumerate(scores))])
 def test_integers_beside_floats_are_not_rounded_to_float64(form: Any) -> None:
-    universe = as_universe(form([2**62, 2**62 + 1, 0.5]))
+    universe, _ = labelled_universe(form([2**62, 2**62 + 1, 0.5]))
     assert [level.score for level in universe.head(0)] == [2**62 + 1, 2**62, Fraction(1, 2)]
 
 
@@ -77,7 +77,7 @@ def test_arrays_that_cannot_become_numpys_are_rejected_in_our_words() -> None:
             raise RuntimeError("cannot convert 987654321")
 
     with pytest.raises(BadParameter, match="one dimension") as caught:
-        as_universe(Wide())  # type: ignore[arg-type]
+        labelled_universe(Wide())  # type: ignore[arg-type]
     assert "987654321" not in str(caught.value)
 
 

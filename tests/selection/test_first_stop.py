@@ -19,7 +19,7 @@ from dpmine.selection.universes.ranking import Ranking
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dpmine.selection.universes.base import Score, Universe
+    from dpmine.selection.universes.protocol import Score, Universe
 
 NUDGE = Fraction(1, 10**9 + 7)  # no hazard of a test may equal a constant that it is compared with
 

@@ -18,7 +18,7 @@ from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight, _LaplaceTrials, _OneSidedTrials
 
 if TYPE_CHECKING:
-    from dpmine.selection.universes.base import Score
+    from dpmine.selection.universes.protocol import Score
 
 EPSILON, DELTA = 8.0, 0.2
 

@@ -13,8 +13,8 @@ from support.oracles.mechanisms import chi_square_p, tally
 from dpmine import law
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.selection.universes.base import Level
 from dpmine.selection.universes.dense import Levels, exact_score
+from dpmine.selection.universes.protocol import Level
 
 
 def test_a_candidate_is_a_level_and_a_member() -> None:

@@ -19,10 +19,11 @@ from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise
 from dpmine.privacy import Neighbors
 from dpmine.selection.advice import advice
 from dpmine.selection.laws.profile import Profile
-from dpmine.selection.mechanisms.base import Mechanism, unit_reach
 from dpmine.selection.mechanisms.limited_domain import LimitedDomainPermuteAndFlip
+from dpmine.selection.mechanisms.mechanism import Mechanism, unit_reach
+from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import build_mechanism
-from dpmine.selection.select import MECHANISMS, choose
+from dpmine.selection.select import choose
 from dpmine.selection.universes.dense import Dense, Levels
 
 BITS = SystemBits()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.universes.base import Score, Universe
+    from dpmine.selection.universes.protocol import Score, Universe
 
 SCALE = Fraction(3)
 NOISES: dict[str, tuple[Noise, Any]] = {

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.universes.base import Level, Score, Universe
+    from dpmine.selection.universes.protocol import Level, Score, Universe
 
 SCALE = Fraction(3, 2)
 RATE = float(1 / SCALE)
@@ -206,7 +206,7 @@ def test_no_more_than_asked_for(count: int) -> None:
 
 
 def test_nothing_is_drawn_before_it_is_asked_for() -> None:
-    """A caller that stops after two pays for two: the members are drawn when they are handed out."""
+    """A caller that stops after two is charged for two: the members are drawn when they are handed out."""
     bits = CountingBits()
     order = noisy_order(Levels([(5, 10**6)]), GUMBEL, bits=bits, count=10**5)
     taken = [bits.taken for _ in zip(range(3), order, strict=False)]

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.adversary import Descent, LazyUniverse
 from support.cases import every
-from support.conformance.adversary import check_universe
+from support.conformance.protocol import check_universe
 
-from dpmine.selection.universes.base import Level
 from dpmine.selection.universes.dense import Dense, Levels
+from dpmine.selection.universes.protocol import Level
 from dpmine.selection.universes.ranking import BestRanks, Ranking
 
 if TYPE_CHECKING:

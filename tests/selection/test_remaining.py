@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.adversary import Descent, LazyUniverse
 from support.cases import every
-from support.conformance.adversary import check_head, check_next_floor, check_size, check_universe, interesting_floors
+from support.conformance.protocol import check_head, check_next_floor, check_size, check_universe, interesting_floors
 from support.oracles.mechanisms import chi_square_p, tally
 from support.reading import read_baskets
 
@@ -18,14 +18,14 @@ from dpmine.exact.bits import SystemBits
 from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.ways.universe import ItemsetUniverse
-from dpmine.selection.universes.base import Remaining, Scaled
 from dpmine.selection.universes.dense import Dense, Levels
+from dpmine.selection.universes.protocol import Remaining, Scaled
 from dpmine.selection.universes.ranking import Padded, Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
-    from dpmine.selection.universes.base import Universe
+    from dpmine.selection.universes.protocol import Universe
 
 Truth = dict["Hashable", Any]
 SMALL: Truth = {"a": 4, "b": 4, "c": 1, "d": 0}
@@ -71,7 +71,7 @@ def drawn(left: Remaining[Any], level: Any) -> set[Any]:
 
 @every("number", [0, 1, 2])
 @every("name", UNIVERSES)
-def test_what_is_left_keeps_the_promises(name: str, number: int) -> None:
+def test_what_is_left_keeps_the_guarantees(name: str, number: int) -> None:
     """Whoever the first few are that were taken out."""
     make, truth = UNIVERSES[name]
     for gone in list(combinations(truth, number))[:3]:

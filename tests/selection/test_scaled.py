@@ -5,19 +5,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.cases import every
-from support.conformance.adversary import check_universe
+from support.conformance.protocol import check_universe
 from support.oracles.mechanisms import softmax
 from support.tapes import assert_law, enumerate_law
 
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise
 from dpmine.selection.draws import noisy_order
-from dpmine.selection.universes.base import Scaled
 from dpmine.selection.universes.dense import Dense, Levels
+from dpmine.selection.universes.protocol import Scaled
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from dpmine.selection.universes.base import Score
+    from dpmine.selection.universes.protocol import Score
 
 SENSITIVITIES = [Fraction(1), Fraction(3), Fraction(1, 7), Fraction(22, 7), Fraction(1, 10**40), Fraction(0.1)]
 SCORES = [3, 0, -2, 3, 1]

@@ -15,7 +15,7 @@ from support.oracles.mechanisms import softmax
 
 import dpmine
 from dpmine import BadParameter, Guarantee, Levels, Neighbors, NotPrivate, Selection, law, select
-from dpmine.selection.select import MECHANISMS
+from dpmine.selection.mechanisms.registry import MECHANISMS
 
 if TYPE_CHECKING:
     from pathlib import Path

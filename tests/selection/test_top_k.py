@@ -25,9 +25,9 @@ from dpmine.privacy import Neighbors
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
 from dpmine.selection.expected import HALF, share_right, support_needed
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
+from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfLaplaces
 from dpmine.selection.recommend import recommend
-from dpmine.selection.select import MECHANISMS
 from dpmine.selection.top_k import LimitedDomainTopK, OneShot, Peeling, build_top_k
 from dpmine.selection.universes.dense import Dense, Levels
 
@@ -305,8 +305,13 @@ def test_pure_mechanisms_charge_no_delta_that_they_may_not(
     name: str, count: int, epsilon: Fraction, neighbors: Neighbors
 ) -> None:
     top_k = build(name, count, epsilon=epsilon, delta=0, neighbors=neighbors)
-    promise = top_k.guarantee()
-    assert (promise.epsilon, promise.delta, promise.neighbors, promise.private) == (epsilon, NONE, neighbors, True)
+    guarantee = top_k.guarantee()
+    assert (guarantee.epsilon, guarantee.delta, guarantee.neighbors, guarantee.private) == (
+        epsilon,
+        NONE,
+        neighbors,
+        True,
+    )
     assert top_k.mechanism.epsilon == epsilon / count
     assert top_k.mechanism.delta == 0
 

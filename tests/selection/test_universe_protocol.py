@@ -6,15 +6,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 from support.adversary import Descent, LazyUniverse
 from support.cases import every
-from support.conformance.adversary import check_universe
+from support.conformance.protocol import check_universe
 
-from dpmine.selection.universes.base import Scaled, Universe
 from dpmine.selection.universes.dense import Dense, Levels
+from dpmine.selection.universes.protocol import Level, Scaled, Universe
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
 Truth = dict["Hashable", Any]
 NAMED: Truth = {"a": 4, "b": 4, "c": 1, "d": 0, "e": 0}
@@ -44,8 +45,40 @@ UNIVERSES: dict[str, tuple[Universe[Any], Truth]] = {
 
 
 @every("name", UNIVERSES)
-def test_universe_keeps_its_promises(name: str) -> None:
+def test_universe_keeps_its_guarantees(name: str) -> None:
     check_universe(*UNIVERSES[name])
+
+
+FOUR: Truth = {(0, 0): 5, (1, 0): 3, (1, 1): 3, (2, 0): 0}
+BROKEN: dict[str, Callable[..., Any]] = {
+    "out of order": lambda _self, _floor: [Level(3, 2), Level(5, 1), Level(0, 1)],
+    "a level without members": lambda self, floor: [Level(5, 0), *Levels.head(self, floor)[1:]],
+    "too many members": lambda self, floor: [Level(5, 10), *Levels.head(self, floor)[1:]],
+    "too few levels": lambda self, floor: Levels.head(self, floor)[:-1],
+    "below the floor": lambda self, _floor: Levels.head(self, 0),
+}
+"""Heads that break the protocol."""
+
+
+@every("name", BROKEN)
+def test_a_broken_head_is_caught(name: str) -> None:
+    assert_caught(head=BROKEN[name])
+
+
+def test_a_wrong_top_is_caught() -> None:
+    assert_caught(top=lambda _self: 4)
+
+
+def test_a_tail_above_its_floor_is_caught() -> None:
+    assert_caught(tail=lambda _self, _floor, **_: ((0, 0), 5))
+
+
+def assert_caught(**answers: Callable[..., Any]) -> None:
+    """The suite, which passes these levels, fails once one of their answers is broken."""
+    levels = [(5, 1), (3, 2), (0, 1)]
+    check_universe(Levels(levels), FOUR)
+    with pytest.raises(AssertionError):
+        check_universe(type("Broken", (Levels,), answers)(levels), FOUR)
 
 
 def test_what_lacks_a_member_is_no_universe() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import uniform_below
-from dpmine.selection.universes.base import Level, Score
+from dpmine.selection.universes.protocol import Level, Score
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence

@@ -12,15 +12,15 @@ import numpy as np
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import LevelLaw
 from dpmine.selection.laws.stopping import NegativeExponential, StoppingSearch, draw_law, search_and_draw
-from dpmine.selection.mechanisms.base import DrawStage, unit_reach
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight, StableMaximiser
 from dpmine.selection.mechanisms.limited_domain import KeptDomain, LimitedDomain, LimitedDomainPermuteAndFlip
+from dpmine.selection.mechanisms.mechanism import DrawStage, unit_reach
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
 
 if TYPE_CHECKING:
     from dpmine.selection.laws.profile import FloatArray, Profile
-    from dpmine.selection.mechanisms.base import Mechanism, Stage
+    from dpmine.selection.mechanisms.mechanism import Mechanism, Stage
 
 
 class MonotoneExponential(Exponential):

@@ -10,7 +10,7 @@ from dpmine.selection.mechanisms.large_margin import LargeMarginTight
 from dpmine.selection.mechanisms.registry import MECHANISMS
 
 if TYPE_CHECKING:
-    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.mechanisms.mechanism import Mechanism
 
 M = TypeVar("M", bound="Mechanism")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import enum
 import importlib
 import inspect
-import json
 import re
 import sys
 import textwrap
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dpmine
+from support.schemas import schemas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,12 +25,12 @@ STORED = ROOT / "tests" / "project" / "public_names.txt"
 MODULES = ("dpmine", "dpmine.auditing", "dpmine.planning", "dpmine.frequent_patterns")
 """What users import from. Other modules may move; what they hold is named in results only."""
 _HEAD = """\
-Names that dpmine promises to its users; tests/project/test_public_names.py compares them with the code.
+Names that dpmine guarantees to its users; tests/project/test_public_names.py compares them with the code.
 Written by: PYTHONPATH=tests .venv/bin/python -m support.public_names
 """
 RESULTS = ["AuditReport", "AuditRow", "Law", "ListPlan", "ListRow", "Need", "Plan", "Row", "Selection", "TargetReport"]
-"""Classes that only calls make: their members are promised, their parameters are not."""
-NOT_PROMISED = {"validation.md"}
+"""Classes that only calls make: their members are guaranteed, their parameters are not."""
+NOT_GUARANTEED = {"validation.md"}
 """Reference pages on names that may change in any version, and say so."""
 _DIRECTIVE = re.compile(r"^\.\. auto(?:class|function):: (\S+)\n((?:   :.*\n)*)", flags=re.MULTILINE)
 _WIDTH = 118
@@ -71,7 +71,7 @@ def shown() -> list[Shown]:
     """The directives of all reference pages, in order."""
     found = []
     for path in sorted((ROOT / "docs" / "reference").glob("*.md")):
-        if path.name in NOT_PROMISED:
+        if path.name in NOT_GUARANTEED:
             continue
         for name, options in _DIRECTIVE.findall(path.read_text(encoding="utf-8")):
             said = re.search(r":members:(.*)", options)
@@ -177,10 +177,10 @@ def _errors() -> Iterator[str]:
 
 
 def _mechanisms() -> Iterator[str]:
-    from dpmine.selection.mechanisms.registry import MECHANISMS
+    from dpmine.options import names
 
-    yield from _wrapped(" ".join(sorted(MECHANISMS)))
-    yield "of lists, too: discover items_first"
+    yield from _wrapped(" ".join(sorted(each.name for each in names.MECHANISMS)))
+    yield f"of lists, too: {' '.join(sorted(each.name for each in names.WAYS))}"
 
 
 def _commands() -> Iterator[str]:
@@ -205,11 +205,10 @@ def _option(option: Any) -> str:
 
 
 def _documents() -> Iterator[str]:
-    for path in sorted((ROOT / "dpmine" / "schemas").glob("*.json")):
-        schema = json.loads(path.read_text(encoding="utf-8"))
+    for name, schema in sorted(schemas().items()):
         places: dict[str, set[str]] = {}
         _collect(schema, schema, "", places, ())
-        yield path.name
+        yield f"{name}.json"
         for place, names in sorted(places.items()):
             yield from _wrapped(" ".join(sorted(names)), f"    {place}: " if place else "    ")
 

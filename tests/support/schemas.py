@@ -1,4 +1,4 @@
-"""The shipped JSON Schemas, as tests use them."""
+"""The JSON Schemas, those shipped and that of job files, as tests use them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 import dpmine
+from dpmine.reporting.jobs.schema import job_file_schema
 
 FOLDER = Path(dpmine.__file__).parent / "schemas"
 
@@ -19,7 +20,8 @@ FOLDER = Path(dpmine.__file__).parent / "schemas"
 @cache
 def schemas() -> dict[str, Any]:
     """Every schema by its name."""
-    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.iterdir())}
+    shipped = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.iterdir())}
+    return {**shipped, "jobs": job_file_schema()}
 
 
 @cache

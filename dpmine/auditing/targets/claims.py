@@ -154,12 +154,12 @@ class _Rho:
 
     def of_laws(self, left: FloatArray, right: FloatArray) -> Figures:
         """The figures. Every term grows with the left mass and falls with the right one, so rounding those suffices."""
-        least = left * (1 - GIVEN.relative) - GIVEN.absolute
-        most = right * (1 + GIVEN.relative) + GIVEN.absolute
-        kept = least > 0
-        terms = _powers(np.log(least[kept]), np.log(most[kept]))
-        shown = _per_order(np.logaddexp.reduce(terms, axis=1, keepdims=True)) if kept.any() else np.zeros(1)
-        return _figures(shown, float(self.rho), np.maximum(0, least - most).sum(keepdims=True))
+        lower = left * (1 - GIVEN.relative) - GIVEN.absolute
+        upper = right * (1 + GIVEN.relative) + GIVEN.absolute
+        positive_mass = lower > 0
+        terms = _powers(np.log(lower[positive_mass]), np.log(upper[positive_mass]))
+        shown = _per_order(np.logaddexp.reduce(terms, axis=1, keepdims=True)) if positive_mass.any() else np.zeros(1)
+        return _figures(shown, float(self.rho), np.maximum(0, lower - upper).sum(keepdims=True))
 
     def figure(self, _at: float) -> str:
         """ρ."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from dpmine.auditing.binomial import joint_bounds, lower_bounds, upper_bounds
 from dpmine.auditing.targets.sampling import Raised
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from dpmine.auditing.targets.claims import Claim, Evidence
     from dpmine.selection.laws.profile import FloatArray, IntArray
@@ -44,7 +44,7 @@ class Look:
     """One way to look at an outcome: its name, and what is seen."""
 
     name: str
-    see: Callable[[Any], Hashable]
+    see: Callable[[Hashable], Hashable]
     """Of an outcome that is `frozen`."""
 
 
@@ -62,11 +62,11 @@ class Bins:
 
     def place(self, seen: Hashable) -> int:
         """The bin's number."""
-        known = self.values.get(seen)
-        if known is not None:
-            return known
+        bin_number = self.values.get(seen)
+        if bin_number is not None:
+            return bin_number
         if self.edges and _is_number(seen):
-            return len(self.values) + bisect_left(self.edges, float(seen))  # type: ignore[arg-type]
+            return len(self.values) + bisect_left(self.edges, float(seen))
         return self.count - 1
 
     def counts(self, seen: Counts) -> FloatArray:
@@ -99,7 +99,7 @@ class Event:
     bins: Bins
     places: frozenset[int]
 
-    def hits(self, outcomes: Sequence[Any]) -> int:
+    def hits(self, outcomes: Sequence[object]) -> int:
         """How many outcomes are in the event."""
         found = Counter(map(frozen, outcomes))
         return sum(n for outcome, n in found.items() if self.bins.place(self.look.see(outcome)) in self.places)
@@ -119,7 +119,7 @@ class Chosen:
 
 
 def choose_event(
-    before: Sequence[Any], after: Sequence[Any], claim: Claim, miss: float, *, bits: bool = True
+    before: Sequence[object], after: Sequence[object], claim: Claim, miss: float, *, bits: bool = True
 ) -> Chosen:
     """The event and direction that show most of the claim, by bounds that each fail with probability `miss`.
 
@@ -169,7 +169,9 @@ class Measured:
         return max(0.0, float((above - math.exp(epsilon) * below).min()))
 
 
-def measure_event(chosen: Chosen, left: Sequence[Any], right: Sequence[Any], claim: Claim, miss: float) -> Measured:
+def measure_event(
+    chosen: Chosen, left: Sequence[object], right: Sequence[object], claim: Claim, miss: float
+) -> Measured:
     """What fresh outcomes show of the chosen event.
 
     Law: if the claim is true, the evidence refutes it with probability at most `miss`.
@@ -185,9 +187,9 @@ def _orders(left: FloatArray, right: FloatArray, values: int) -> list[IntArray]:
 
     By likelihood ratio, where the best event is; each alone; numbers from below and from above. Of the bins found only.
     """
-    found = np.flatnonzero(left + right)
-    ranked = found[np.argsort(-(left[found] + 0.5) / (right[found] + 0.5), kind="stable")]
-    stretches = found[found >= values]
+    occupied = np.flatnonzero(left + right)
+    ranked = occupied[np.argsort(-(left[occupied] + 0.5) / (right[occupied] + 0.5), kind="stable")]
+    stretches = occupied[occupied >= values]
     return [ranked, *ranked[1:, None], *([stretches, stretches[::-1]] if stretches.size > 1 else [])]
 
 
@@ -202,17 +204,17 @@ def _prefix(orders: list[IntArray], place: int) -> frozenset[int]:
 
 def _seen(look: Look, outcomes: Counts) -> Counts:
     """What is seen of the outcomes, and how often."""
-    found: Counts = Counter()
+    sightings: Counts = Counter()
     for outcome, count in outcomes.items():
-        found[look.see(outcome)] += count
-    return found
+        sightings[look.see(outcome)] += count
+    return sightings
 
 
 def _bins(seen: Counts) -> Bins:
     """Values that are frequent have bins of their own; other numbers lie between quantiles."""
     if len(seen) <= _MOST_KINDS:
         return _each(seen)
-    numbers = [float(value) for value in seen.elements() if _is_number(value)]  # type: ignore[arg-type]
+    numbers = [float(value) for value in seen.elements() if _is_number(value)]
     if 2 * len(numbers) < seen.total():  # texts or lists that are mostly different
         return _each([value for value, count in seen.most_common(_MOST_KINDS) if count > 1])
     edges = np.unique(np.quantile(numbers, np.linspace(0, 1, _BINS + 1), method="inverted_cdf"))
@@ -225,37 +227,37 @@ def _each(values: Iterable[Hashable]) -> Bins:
     return Bins({value: place for place, value in enumerate(sorted(values, key=_order))})
 
 
-def looks(outcomes: Sequence[Any], *, bits: bool = True) -> list[Look]:
+def looks(outcomes: Sequence[object], *, bits: bool = True) -> list[Look]:
     """The ways to look at such outcomes, which are `frozen`: as a whole, by length, entries and bits of floats."""
-    found = [Look("the outcome", _whole)]
+    ways = [Look("the outcome", _whole)]
     if any(isinstance(outcome, tuple) for outcome in outcomes):
-        found += _of_many(outcomes)
+        ways += _of_many(outcomes)
     if any(isinstance(outcome, _Table) for outcome in outcomes):
-        found += _of_mappings(outcomes)
-    return [*found, *(more for look in found if bits for more in _of_floats(look, outcomes))]
+        ways += _of_mappings(outcomes)
+    return [*ways, *(more for look in ways if bits for more in _of_floats(look, outcomes))]
 
 
-def _of_floats(look: Look, outcomes: Sequence[Any]) -> Iterator[Look]:
+def _of_floats(look: Look, outcomes: Sequence[object]) -> Iterator[Look]:
     """What else is seen where a look sees floats."""
     if any(isinstance(look.see(outcome), float) for outcome in outcomes):
         yield Look(f"the lowest bit of {look.name}, as a power of 2,", lambda outcome: _lowest_bit(look.see(outcome)))
         yield Look(f"the fraction of {look.name}", lambda outcome: _fraction(look.see(outcome)))
 
 
-def _of_many(outcomes: Sequence[Any]) -> list[Look]:
+def _of_many(outcomes: Sequence[object]) -> list[Look]:
     longest = max(len(outcome) for outcome in outcomes if isinstance(outcome, tuple))
-    found = [Look("the number of entries", _length)]
-    found += [Look(f"entry {place}", _Entry(place)) for place in range(min(longest, _ENTRIES))]
+    ways = [Look("the number of entries", _length)]
+    ways += [Look(f"entry {place}", _Entry(place)) for place in range(min(longest, _ENTRIES))]
     if longest > 1:
-        found += [
+        ways += [
             Look("the sum of all entries", _sum),
             Look("the largest entry", _largest),
             Look("the place of the largest entry", _place_of_largest),
         ]
-    return found
+    return ways
 
 
-def _of_mappings(outcomes: Sequence[Any]) -> list[Look]:
+def _of_mappings(outcomes: Sequence[object]) -> list[Look]:
     keys = Counter(key for outcome in outcomes if isinstance(outcome, _Table) for key, _ in outcome)
     found = [Look("the number of keys", _length), Look("the set of keys", _keys)]
     return [*found, *(Look(f"the value of {_short(key)}", _Value(key)) for key, _ in keys.most_common(_ENTRIES))]
@@ -280,7 +282,7 @@ class _Sum:
 
     parts: tuple[tuple[Look, Bins, list[float]], ...]
 
-    def __call__(self, outcome: Any) -> float:
+    def __call__(self, outcome: Hashable) -> float:
         return round(4 * sum(weights[bins.place(look.see(outcome))] for look, bins, weights in self.parts)) / 4
 
 
@@ -290,7 +292,7 @@ class _Entry:
 
     place: int
 
-    def __call__(self, outcome: Any) -> Any:
+    def __call__(self, outcome: Hashable) -> Hashable:
         return outcome[self.place] if isinstance(outcome, tuple) and self.place < len(outcome) else None
 
 
@@ -300,70 +302,68 @@ class _Value:
 
     key: Hashable
 
-    def __call__(self, outcome: Any) -> Any:
+    def __call__(self, outcome: Hashable) -> Hashable:
         return dict(outcome).get(self.key) if isinstance(outcome, _Table) else None
 
 
-class _Table(frozenset[Any]):
+class _Table(frozenset[tuple[Hashable, Hashable]]):
     """A mapping as the set of its pairs."""
 
     __slots__ = ()
 
 
-def frozen(outcome: Any) -> Hashable:
+def frozen(outcome: object) -> Hashable:
     """The outcome as something that can be counted: lists and arrays as tuples, mappings as tables, NaN as a text."""
     if type(outcome) in _COUNTABLE:
-        return outcome  # type: ignore[no-any-return]
+        return outcome
+    if isinstance(outcome, np.generic | np.ndarray):
+        outcome = outcome.tolist()
     if isinstance(outcome, float):
         return float(outcome) if outcome == outcome else "not a number"  # noqa: PLR0124 - NaN is unequal to itself
     if isinstance(outcome, list | tuple):
         return tuple([frozen(entry) for entry in outcome])
-    if isinstance(outcome, np.generic | np.ndarray):
-        return frozen(outcome.tolist())
     if isinstance(outcome, Mapping):
         return _Table((frozen(key), frozen(value)) for key, value in outcome.items())
-    return frozenset(outcome) if isinstance(outcome, AbstractSet) else _hashable(outcome)
+    if isinstance(outcome, AbstractSet):
+        return frozenset(outcome)
+    return outcome if isinstance(outcome, Hashable) else repr(outcome)
 
 
-def _hashable(outcome: Any) -> Hashable:
-    return outcome if outcome.__hash__ is not None else repr(outcome)
-
-
-def _is_number(seen: Any) -> bool:
+def _is_number(seen: object) -> TypeGuard[float]:
     kind = type(seen)
     return kind is int or kind is float or (kind is not bool and isinstance(seen, Real))
 
 
-def _whole(outcome: Any) -> Any:
+def _whole(outcome: Hashable) -> Hashable:
     return outcome
 
 
-def _length(outcome: Any) -> int:
+def _length(outcome: Hashable) -> int:
     return len(outcome) if isinstance(outcome, tuple | _Table) else -1
 
 
-def _numbers(outcome: Any) -> list[Any]:
+def _numbers(outcome: Hashable) -> list[float]:
     return [entry for entry in outcome if _is_number(entry)] if isinstance(outcome, tuple) else []
 
 
-def _sum(outcome: Any) -> Any:
+def _sum(outcome: Hashable) -> float:
     return sum(_numbers(outcome))
 
 
-def _largest(outcome: Any) -> Any:
+def _largest(outcome: Hashable) -> float | None:
     return max(_numbers(outcome), default=None)
 
 
-def _place_of_largest(outcome: Any) -> int | None:
+def _place_of_largest(outcome: Hashable) -> int | None:
     numbers = _numbers(outcome)
     return numbers.index(max(numbers)) if numbers else None
 
 
-def _keys(outcome: Any) -> Hashable:
+def _keys(outcome: Hashable) -> Hashable:
     return frozenset(key for key, _ in outcome) if isinstance(outcome, _Table) else None
 
 
-def _lowest_bit(value: Any) -> Hashable:
+def _lowest_bit(value: Hashable) -> Hashable:
     """The exponent of the lowest bit that a float has set: noise made carelessly leaves a trace in it."""
     if not isinstance(value, float) or not math.isfinite(value) or value == 0:
         return None
@@ -372,13 +372,13 @@ def _lowest_bit(value: Any) -> Hashable:
     return exponent - 53 + (whole & -whole).bit_length() - 1
 
 
-def _fraction(value: Any) -> Hashable:
+def _fraction(value: Hashable) -> Hashable:
     return math.fmod(value, 1) % 1 if isinstance(value, float) and math.isfinite(value) else None
 
 
 def _order(value: Hashable) -> tuple[bool, float, str]:
     """Numbers by size, then all else by its text: the same order every time."""
-    return (False, float(value), "") if _is_number(value) else (True, 0.0, _short(value))  # type: ignore[arg-type]
+    return (False, float(value), "") if _is_number(value) else (True, 0.0, _short(value))
 
 
 def _runs(places: Sequence[int], last: int) -> list[tuple[int, int]]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Sides: TypeAlias = "tuple[Any, Any]"
 
-_GAPS = (0, 2, 1, 8, 4, 16)  # between scores, in sensitivities
+_LEADS = (0, 2, 1, 8, 4, 16)  # between scores, in sensitivities
 _SIZES = (2, 3, 10, 1, 5)
 _MOST_CANDIDATES = 40  # of a pair that a climb proposes
 
@@ -66,11 +66,11 @@ class Pair(Protocol):
 class Family(Protocol):
     """Pairs of neighbours to try."""
 
-    def starts(self) -> Iterator[Any]:
+    def starts(self) -> Iterator[Pair]:
         """Structured pairs, the most telling ones first; it may be endless."""
         ...
 
-    def changed(self, pair: Any, bits: BitSource) -> Any | None:
+    def changed(self, pair: Any, bits: BitSource) -> Pair | None:
         """Another pair, a small change away; None where there is none."""
         ...
 
@@ -79,8 +79,8 @@ class Family(Protocol):
 class GivenPair:
     """Two data sets as they were given."""
 
-    before: Any
-    after: Any
+    before: object
+    after: object
 
     def sides(self) -> Sides:
         """The two, themselves."""
@@ -140,7 +140,7 @@ class ScoreVectors:
     sizes: Sequence[int] = _SIZES
     lowest: int | None = None
     moving: int | None = None
-    form: Callable[[list[Any]], Any] = list
+    form: Callable[[list[Any]], object] = list
 
     def __post_init__(self) -> None:
         positive("sensitivity", self.sensitivity)
@@ -150,7 +150,7 @@ class ScoreVectors:
         if not self.sizes or any(whole("sizes", size) > _MOST_CANDIDATES for size in self.sizes):
             raise BadParameter(f"sizes must be numbers of candidates from 1 to {_MOST_CANDIDATES}.")
 
-    def formed(self, scores: Iterable[Fraction]) -> Any:
+    def formed(self, scores: Iterable[Fraction]) -> object:
         """A data set of these scores."""
         number = int if positive("sensitivity", self.sensitivity).denominator == 1 else float
         return self.form([number(score) for score in scores])
@@ -159,8 +159,8 @@ class ScoreVectors:
         """A leader before a crowd, a crowd before a loser, a ladder, at all leads, with all moves; no repetitions."""
         pairs = (
             self._pair(scores, moves)
-            for gap, size in product(_GAPS, self.sizes)
-            for scores in _shapes(gap, size)
+            for lead, size in product(_LEADS, self.sizes)
+            for scores in _shapes(lead, size)
             for moves in self._moves(size)
         )
         return iter(dict.fromkeys(filter(self._admits, pairs)))
@@ -209,12 +209,12 @@ class ScoreVectors:
         return self.moving is None or max(pair.moves.count(1), pair.moves.count(-1)) <= self.moving
 
 
-def _shapes(gap: int, size: int) -> Iterator[tuple[int, ...]]:
+def _shapes(lead: int, size: int) -> Iterator[tuple[int, ...]]:
     """All at least 1, so that every move is allowed, and at 0 for those that appear."""
-    yield (1 + gap, *[1] * (size - 1))
-    yield (1, *[1 + gap] * (size - 1))
-    yield tuple(1 + gap * place for place in range(size))
-    yield (gap, *[0] * (size - 1))
+    yield (1 + lead, *[1] * (size - 1))
+    yield (1, *[1 + lead] * (size - 1))
+    yield tuple(1 + lead * place for place in range(size))
+    yield (lead, *[0] * (size - 1))
 
 
 def _at_most(move: int, size: int, most: int) -> list[int]:
@@ -235,7 +235,7 @@ class CountTables(ScoreVectors):
     moving: int | None = 1
     sparse: bool = False
 
-    def formed(self, scores: Iterable[Fraction]) -> Any:
+    def formed(self, scores: Iterable[Fraction]) -> object:
         """A list, or a dict with labels such as "a0"."""
         counts = [int(score) for score in scores]
         return {f"a{place}": count for place, count in enumerate(counts) if count} if self.sparse else self.form(counts)
@@ -248,7 +248,7 @@ class Rows:
     rows: tuple[Hashable, ...]
     left: tuple[Hashable, ...]
     right: tuple[Hashable, ...]
-    form: Callable[[list[Any]], Any]
+    form: Callable[[list[Any]], object]
 
     def sides(self) -> Sides:
         """Before and after."""
@@ -268,24 +268,24 @@ class RowSets:
     Raises BadParameter for less than two values under replace_one, or none.
     """
 
-    values: Sequence[Any]
+    values: Sequence[Hashable]
     neighbors: Neighbors | str = Neighbors.REPLACE_ONE
     sizes: Sequence[int] = (0, 1, 2, 4, 9)
-    form: Callable[[list[Any]], Any] = list
+    form: Callable[[list[Any]], object] = list
 
     def __post_init__(self) -> None:
-        least = 1 if Neighbors.parse(self.neighbors) is Neighbors.ADD_REMOVE else 2
-        if len(self.values) < least:
-            raise BadParameter(f"values must hold at least {least} values of a row.")
+        needed = 1 if Neighbors.parse(self.neighbors) is Neighbors.ADD_REMOVE else 2
+        if len(self.values) < needed:
+            raise BadParameter(f"values must hold at least {needed} values of a row.")
 
     def starts(self) -> Iterator[Rows]:
         """Equal rows, and the unit's row; no repetitions."""
-        found = (
+        pairs = (
             Rows((base,) * size, left, right, self.form)
             for size, base in product(self.sizes, self.values[:4])
             for left, right in self._units()
         )
-        return iter(dict.fromkeys(found))
+        return iter(dict.fromkeys(pairs))
 
     def changed(self, pair: Rows, bits: BitSource) -> Rows | None:
         """One row changed, more or less; or the unit's."""
@@ -302,7 +302,7 @@ class RowSets:
                 return replace(pair, left=left, right=right)
         return replace(pair, rows=tuple(rows))
 
-    def _units(self) -> list[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    def _units(self) -> list[tuple[tuple[Hashable, ...], tuple[Hashable, ...]]]:
         if Neighbors.parse(self.neighbors) is Neighbors.ADD_REMOVE:
             return [((), (value,)) for value in self.values]
         first, *others = self.values

@@ -54,7 +54,7 @@ class InEnvironment:
         except OSError:
             raise BadParameter(f"Cannot start {python} in {folder}: name a Python interpreter and a folder.") from None
 
-    def sample(self, data: Any, count: int) -> list[Any]:
+    def sample(self, data: object, count: int) -> list[object]:
         """`count` outcomes; runs that raised as `Raised`."""
         answers = self._ask({"data": data, "count": count})
         return [Raised(answer) if isinstance(answer, str) else answer[0] for answer in answers]
@@ -75,7 +75,7 @@ class InEnvironment:
                 _open(pipe).close()
         self._process.wait()
 
-    def _ask(self, question: dict[str, Any]) -> Any:
+    def _ask(self, question: dict[str, object]) -> Any:
         try:
             print(json.dumps(question), file=_open(self._process.stdin), flush=True)
             answer = _open(self._process.stdout).readline()

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from dpmine.errors import BadParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from dpmine.auditing.targets.neighbours import Pair
+
+    Runs: TypeAlias = "Callable[[Any], object] | Batch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,15 @@ class Raised:
         return f"raised {self.kind}"
 
 
+@runtime_checkable
+class Batch(Protocol):
+    """A mechanism that gives many outcomes at once."""
+
+    def sample(self, data: Any, count: int, /) -> Iterable[object]:
+        """`count` independent outcomes."""
+        ...
+
+
 @dataclass
 class Sampler:
     """Runs a mechanism, and counts what that takes.
@@ -37,28 +48,30 @@ class Sampler:
         seconds: how long they took.
     """
 
-    mechanism: Any
+    mechanism: Runs
     draws: int = 0
     seconds: float = 0.0
 
-    def both(self, pair: Pair, count: int) -> tuple[list[Any], list[Any]]:
+    def both(self, pair: Pair, count: int) -> tuple[list[object], list[object]]:
         """`count` independent outcomes on each side."""
         left, right = pair.sides()
         return self.outcomes(left, count), self.outcomes(right, count)
 
-    def outcomes(self, data: Any, count: int) -> list[Any]:
+    def outcomes(self, data: object, count: int) -> list[object]:
         """`count` independent outcomes."""
         start = perf_counter()
-        batch = getattr(self.mechanism, "sample", None)
-        found = list(batch(data, count)) if batch is not None else [_run(self.mechanism, data) for _ in range(count)]
-        if len(found) != count:
+        if isinstance(self.mechanism, Batch):
+            outcomes = list(self.mechanism.sample(data, count))
+        else:
+            outcomes = [_run(self.mechanism, data) for _ in range(count)]
+        if len(outcomes) != count:
             raise BadParameter(
                 "sample(data, count) of the mechanism must give as many outcomes: give one for a run that failed, too, "
                 "because to leave it out changes the probabilities."
             )
         self.seconds += perf_counter() - start
         self.draws += count
-        return found
+        return outcomes
 
     @property
     def speed(self) -> float:
@@ -66,13 +79,13 @@ class Sampler:
         return max(1e-9, self.seconds / max(1, self.draws))
 
 
-def _run(mechanism: Callable[[Any], Any], data: Any) -> Any:
+def _run(mechanism: Callable[[Any], object], data: object) -> object:
     try:
         return mechanism(data)
     except Exception as error:  # noqa: BLE001 - any exception of the mechanism is visible from outside
         return Raised(type(error).__name__)
 
 
-def all_raised(outcomes: Sequence[Any]) -> bool:
+def all_raised(outcomes: Sequence[object]) -> bool:
     """Whether every run raised."""
     return all(isinstance(outcome, Raised) for outcome in outcomes)

@@ -7,6 +7,7 @@ the answer. {"data": …, "count": n} asks for outcomes, {"claim": NAME} for wha
 import json
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -14,7 +15,7 @@ GRID = [step / 10 for step in range(161)]
 """The ε at which events of dp_accounting are evaluated."""
 
 
-def plain(outcome: Any) -> Any:
+def plain(outcome: object) -> object:
     """The outcome as JSON has it: arrays and tuples as lists, sets in order, keys as texts."""
     if hasattr(outcome, "tolist"):
         return plain(outcome.tolist())
@@ -27,7 +28,7 @@ def plain(outcome: Any) -> Any:
     return outcome if outcome is None or isinstance(outcome, (bool, int, float, str)) else repr(outcome)
 
 
-def run(target: Any, data: Any) -> Any:
+def run(target: Callable[[Any], object], data: object) -> object:
     """One outcome in a list, or the name of the class of what was raised."""
     try:
         return [plain(target(data))]
@@ -35,7 +36,7 @@ def run(target: Any, data: Any) -> Any:
         return type(error).__name__
 
 
-def claimed(claim: Any) -> Any:
+def claimed(claim: object) -> object:
     """The terms of a claim; of an event of dp_accounting its privacy profile, in steps that are never too low."""
     if isinstance(claim, dict):
         return plain(claim)

@@ -61,7 +61,7 @@ class LayoutPlan:
         basket: key columns of the basket inside its unit; only in a long layout.
         origin: where this was learned from.
         cautions: what the user may not have meant, by names and types of columns alone.
-        price: how an engine will count and what that takes, by names, types and settings alone; "" where none says it.
+        counting_note: how an engine will count, and what that takes, by public facts alone; "" for no note.
     """
 
     layout: Layout
@@ -70,7 +70,7 @@ class LayoutPlan:
     basket: tuple[str, ...]
     origin: Origin
     cautions: tuple[str, ...] = ()
-    price: str = ""
+    counting_note: str = ""
 
     @cached_property
     def keys(self) -> tuple[str, ...]:

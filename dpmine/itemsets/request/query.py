@@ -11,7 +11,7 @@ from dpmine.itemsets.release.budget_split import BudgetSplit
 from dpmine.itemsets.release.rules import LiftOf, number_of_units
 from dpmine.itemsets.release.supports import MOST_ITEMS, most_counts
 from dpmine.itemsets.request.catalogue import PublicCatalogue, Sizes, parse_sizes
-from dpmine.itemsets.ways.registry import BuiltWay, build_way
+from dpmine.itemsets.ways.registry import build_way
 from dpmine.itemsets.ways.way import ListTerms
 from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import (
@@ -94,7 +94,6 @@ class Request:
         terms: those of choosing, with all of ε.
         catalogue: what is public about the items.
         way: what chooses.
-        reason: why "auto" takes its way; else "".
         split: how the budget is split.
         units: a public number of units, which turns supports into shares.
         unions: whether supports of the units' unions are released, too, as lift needs where units have several baskets.
@@ -105,7 +104,6 @@ class Request:
     terms: ListTerms
     catalogue: PublicCatalogue
     way: Way
-    reason: str
     split: BudgetSplit
     units: int | None
     unions: bool
@@ -120,7 +118,7 @@ class Request:
         if terms.candidates is not None and terms.count > terms.candidates:
             most = terms.candidates
             raise BadParameter(f"{_K} must not exceed the {most} itemsets of the catalogue: give at most `k={most}`.")
-        (way, reason), supports = _built(terms, query.release_support)
+        way, supports = _built(terms, query.release_support)
         has_supports = way.releases_supports or supports > 0
         if truth("rules", query.rules):
             _require_rules_possible(terms, has_supports=has_supports)
@@ -129,7 +127,7 @@ class Request:
         least = _least_support(query.min_support, units, has_supports=has_supports)
         most = most_counts(terms.count, sizes[1], subsets=query.rules, unions=unions)
         split = BudgetSplit.of(way.guarantee(), way.rounds(), epsilon=supports, delta=terms.delta, most=most)
-        return cls(query, terms, known, way, reason, split, units, unions, least)
+        return cls(query, terms, known, way, split, units, unions, least)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -153,17 +151,16 @@ class Request:
         terms = replace(self.terms, mechanism=mechanism, epsilon=positive("epsilon", epsilon))
         if mechanism != self.way.name:
             terms = replace(terms, kbar=None, max_items_per_unit=None)
-        (way, _), _ = _built(terms, self.query.release_support)
-        return way
+        return _built(terms, self.query.release_support)[0]
 
 
-def _built(terms: ListTerms, release_support: Number | str | None) -> tuple[BuiltWay, Fraction]:
+def _built(terms: ListTerms, release_support: Number | str | None) -> tuple[Way, Fraction]:
     """The way with its part of ε, and the part of supports: 0 for none, and where the way has all and releases them."""
     selection, supports = _split(terms.epsilon, release_support)
-    built = build_way(replace(terms, epsilon=selection))
-    if supports and built.way.releases_supports:
+    way = build_way(replace(terms, epsilon=selection))
+    if supports and way.releases_supports:
         return build_way(replace(terms, epsilon=selection + supports)), Fraction(0)
-    return built, supports
+    return way, supports
 
 
 def _split(total: Fraction, release_support: Number | str | None) -> tuple[Fraction, Fraction]:

@@ -25,6 +25,8 @@ from dpmine.itemsets.spark.progress import watched
 from dpmine.itemsets.spark.session import Kept, functions, replacing, spark_session
 from dpmine.itemsets.spark.weights import UNREADABLE
 from dpmine.itemsets.transactions.interface import LoadedTransactions
+from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory
+from dpmine.options.names import PARQUET
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,16 +52,17 @@ def read_spark(
     data: Any,
     columns: Columns,
     *,
-    memory: int,
-    catalogue: pa.Array | None = None,
-    planned: Callable[[LayoutPlan], None] | None = None,
-    progress: Progress | None = None,
+    catalogue: pa.Array | None,
+    progress: Progress | None,
+    memory: int | str | MemoryBudget | None,
+    planned: Callable[[LayoutPlan], None] | None,
+    exact: bool,  # noqa: ARG001 - columns have types
 ) -> LoadedTransactions:
     """The baskets in a Spark frame or in what Spark reads at some paths; one pass counts the items.
 
     `planned` gets the layout once it is known from the columns, before any row is read. `progress` gets the share
     of each step's tasks that are done: see `watched`. Raises
-    BadParameter (no Spark, a stream), BadData or UnreadableFile, none of which quotes Spark.
+    BadParameter (no Spark, no Parquet, a stream), BadData or UnreadableFile, none of which quotes Spark.
     """
     if is_spark_frame(data):
         with replacing():
@@ -68,7 +71,8 @@ def read_spark(
             raise BadParameter("A stream has no end: give a frame of what has arrived, or the files that hold it.")
         source, paths = SparkSource.of_frame(data), [TABLE]
     else:
-        session = spark_session(memory)
+        _require_parquet(data)
+        session = spark_session(memory.whole if isinstance(memory, MemoryBudget) else parse_memory(memory))
         paths = list(map(str, data.paths if isinstance(data, Input) else paths_of(data) or ()))
         source = SparkSource.of_paths(session, paths)
     require_none(source.source.names, (*columns.unit, *columns.basket))
@@ -76,7 +80,12 @@ def read_spark(
     known, _ = declared(catalogue, source.source, plan)
     natively = count_themselves(session)
     if planned is not None:
-        planned(replace(plan, price=_price(plan, natively=natively, files=source.wanted(plan, known) is not None)))
+        planned(
+            replace(
+                plan,
+                counting_note=_counting_note(plan, natively=natively, files=source.wanted(plan, known) is not None),
+            )
+        )
     rows, kept = source.rows(restricted(plan, source.source, known)), Kept(session)
     try:
         if any(path.startswith(TABLE) for path in paths):
@@ -95,7 +104,16 @@ def read_spark(
     return LoadedTransactions(baskets, declared_type(known, rows.kind), bool(plan.basket_columns))
 
 
-def _price(plan: LayoutPlan, *, natively: bool, files: bool) -> str:
+def _require_parquet(data: object) -> None:
+    inputs = [data] if isinstance(data, Input) else map(Input, paths_of(data) or ())
+    if {each.form for each in inputs} != {PARQUET}:
+        raise BadParameter(
+            "engine 'spark' (`engine='spark'`) reads Parquet files or a Spark DataFrame: give one of these, or "
+            "leave engine out."
+        )
+
+
+def _counting_note(plan: LayoutPlan, *, natively: bool, files: bool) -> str:
     """Which way counts, and what a row and a task take: by columns alone, because sizes of files depend on the data."""
     columns = len(plan.unit_columns) + len(plan.basket_columns) + 1
     if not natively:

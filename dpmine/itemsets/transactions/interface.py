@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from operator import index
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,15 +24,6 @@ if TYPE_CHECKING:
 
 COUNT_LIMIT = 1 << 61
 """Numbers of itemsets stop growing here, far from the end of int64; a number that reached it is not exact."""
-
-
-class Engine(StrEnum):
-    """What counts supports."""
-
-    LOCAL = "local"
-    """This process, out of core where the data do not fit into memory."""
-    SPARK = "spark"
-    """A Spark cluster; this process selects."""
 
 
 class Transactions(ABC):

@@ -36,12 +36,10 @@ class ByMechanism(Way):
     Attributes:
         top_k: the choice.
         candidates: the number of public itemsets, None where there is no public list.
-        reason: why "auto" took the mechanism; "" where it was named.
     """
 
     top_k: TopK
     candidates: int | None
-    reason: str
 
     @classmethod
     def suits(cls, terms: ListTerms) -> str | None:
@@ -64,8 +62,8 @@ class ByMechanism(Way):
             kbar=terms.kbar,
             max_items_per_unit=_itemsets_per_unit(terms),
         )
-        top_k = built.top_k
-        return cls(top_k.count, top_k.epsilon, top_k.delta, top_k.neighbors, top_k, terms.candidates, built.reason)
+        top_k, own = built.top_k, (built.top_k, terms.candidates)
+        return cls(top_k.count, top_k.epsilon, top_k.delta, top_k.neighbors, *own, reason=built.reason)
 
     @property
     def name(self) -> str:

@@ -277,8 +277,8 @@ class Discover(ByItems):
 
     def choose(self, universe: ItemsetUniverse, *, bits: BitSource) -> Chosen:
         """Of the items that the discovery found, with what it left of ρ."""
-        found = self.discovery.find(universe.transactions, bits=bits)
-        codes, last = found.codes.tolist(), found.looks - 1
+        discovered = self.discovery.find(universe.transactions, bits=bits)
+        codes, last = discovered.codes.tolist(), discovered.looks - 1
         weighted = self.weighted[last]
         if weighted is None or len(codes) > MOST_WEIGHTED_ITEMS:
             return Chosen(shot_among(universe, codes, self.shots[last], bits=bits))
@@ -303,8 +303,9 @@ class Discover(ByItems):
 
         Units are taken to have as many items as they may name, and pairs with weights to count in full.
         """
-        found = ceil(self.discovery.enough_alone * sqrt(self.discovery.items_per_unit) / share_of_best(self.count / 2))
-        return max(found, (self.usual_pairs or self.itemsets).right_from(self.candidates))
+        units = self.discovery.enough_alone * sqrt(self.discovery.items_per_unit)
+        items_found = ceil(units / share_of_best(self.count / 2))
+        return max(items_found, (self.usual_pairs or self.itemsets).right_from(self.candidates))
 
     def needed(self) -> str:
         """Of the items alone."""

@@ -145,8 +145,8 @@ class ItemsFirst(ByItems):
 
     def choose(self, universe: ItemsetUniverse, *, bits: BitSource) -> Chosen:
         """Of the items of the first stage."""
-        found = self.items.choose(universe.of_items(), bits=bits)
-        return Chosen(shot_among(universe, sorted(code for (code,) in found), self.itemsets, bits=bits))
+        items = self.items.choose(universe.of_items(), bits=bits)
+        return Chosen(shot_among(universe, sorted(code for (code,) in items), self.itemsets, bits=bits))
 
     def rounds(self) -> str:
         """Both stages."""

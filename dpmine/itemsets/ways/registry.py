@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.ways.by_mechanism import ByMechanism
@@ -20,14 +20,7 @@ WAYS: dict[str, type[Way]] = {named.name: named.load() for named in names.WAYS}
 """Those with a name of their own; every mechanism is one, too."""
 
 
-class BuiltWay(NamedTuple):
-    """A way with its budget, and why "auto" took it ("" where it was named)."""
-
-    way: Way
-    reason: str
-
-
-def build_way(terms: ListTerms) -> BuiltWay:
+def build_way(terms: ListTerms) -> Way:
     """The way that `terms.mechanism` stands for; of "auto", the one that says it is best, else a mechanism.
 
     Raises BadParameter where there is none of that name, or it cannot be used; NotPrivate for "exact" without opt-in.
@@ -35,15 +28,14 @@ def build_way(terms: ListTerms) -> BuiltWay:
     if terms.mechanism == AUTO:
         for kind in WAYS.values():
             if kind.suits(terms) is None and (advantage := kind.advantage(terms)):
-                return BuiltWay(kind.of(terms), advantage)
-        by_mechanism = ByMechanism.of(terms)
-        return BuiltWay(by_mechanism, by_mechanism.reason)
+                return replace(kind.of(terms), reason=advantage)
+        return ByMechanism.of(terms)
     if terms.mechanism not in {*WAYS, *MECHANISMS}:
         raise unknown(terms.mechanism, (AUTO, *sorted(WAYS), *MECHANISMS))
     kind = WAYS.get(terms.mechanism, ByMechanism)
     if why_not := kind.suits(terms):
         raise BadParameter(why_not)
-    return BuiltWay(kind.of(terms), "")
+    return kind.of(terms)
 
 
 def rivals(terms: ListTerms) -> list[Way]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.exact.reals import uniform_below
-from dpmine.selection.universes.base import MANY_DUMMIES, Level, Score
+from dpmine.selection.universes.protocol import MANY_DUMMIES, Level, Score
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ more than the others. An instance, with its budget, says what it guarantees and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
@@ -82,13 +82,14 @@ class Chosen(NamedTuple):
 class Way(ABC):
     """A private choice of at most `count` itemsets, of one size or several, best first.
 
-    `epsilon` and `delta` are those of the whole list.
+    `epsilon` and `delta` are those of the whole list; `reason` is why "auto" took it, "" where it was named.
     """
 
     count: int
     epsilon: Fraction
     delta: Fraction
     neighbors: Neighbors
+    reason: str = field(default="", kw_only=True, compare=False)
 
     finds_items: ClassVar[bool] = False
     """Whether it finds the items by itself; `max_items_per_unit` then says how many a unit may name, and cuts no data.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from dpmine.models.entries import Floats
     from dpmine.models.pac.hypothesis import Bools, Records
-    from dpmine.selection.universes.base import Universe
+    from dpmine.selection.universes.protocol import Universe
 
 MOST = 2**24
 """Conjunctions that are scored at most: they take about 1.5 GB if all of them hold somewhere."""

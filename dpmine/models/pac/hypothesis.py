@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.entries import Floats
-    from dpmine.selection.universes.base import Level, Score, Universe
+    from dpmine.selection.universes.protocol import Level, Score, Universe
 
 B = TypeVar("B", bound="Hashable")
 C = TypeVar("C", bound="Hashable")

@@ -12,7 +12,7 @@ from dpmine.exact.reals import uniform_below
 from dpmine.kernels import kernel
 from dpmine.models.pac.hypothesis import candidate_number
 from dpmine.models.pac.thresholds import Runs, located
-from dpmine.selection.universes.base import Level, Score
+from dpmine.selection.universes.protocol import Level, Score
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

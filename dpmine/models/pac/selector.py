@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from dpmine.models.pac.hypothesis import AnyClass, Hypothesis
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
-    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.mechanisms.mechanism import Mechanism
 
 
 _FORMAT = "dpmine hypothesis"

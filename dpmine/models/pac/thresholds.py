@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dpmine.models.entries import Floats
     from dpmine.models.pac.hypothesis import Bools, Records
-    from dpmine.selection.universes.base import Universe
+    from dpmine.selection.universes.protocol import Universe
 
 
 Places: TypeAlias = "NDArray[np.uint64]"

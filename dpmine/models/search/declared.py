@@ -136,7 +136,7 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
     guarantee_: Guarantee = field(init=False)
     estimator_: BaseEstimator = field(init=False)
 
-    def promise(self, units: str | None = None, features: Sequence[str] | None = None) -> Guarantee:  # noqa: ARG002
+    def guarantee(self, units: str | None = None, features: Sequence[str] | None = None) -> Guarantee:  # noqa: ARG002
         """What is declared; the arguments are those of dpmine's own estimators.
 
         Raises BadParameter for unusable numbers, and unless one of epsilon and rho is given.
@@ -156,8 +156,8 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
         return f"the guarantee of {type(self.estimator).__name__}"
 
     def fit(self, X: Entries, y: Entries = None) -> Self:
-        """Fit a clone of the estimator. Raises BadParameter as `promise`, and what the estimator raises."""
-        guarantee = self.promise()
+        """Fit a clone of the estimator. Raises BadParameter as `guarantee`, and what the estimator raises."""
+        guarantee = self.guarantee()
         model = clone(self.estimator)
         spent = guarantee.epsilon if self.rho is None else guarantee.zcdp.rho
         for name, value in ((self.parameter, spent), (self.delta_parameter, guarantee.delta)):

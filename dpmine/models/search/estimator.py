@@ -210,9 +210,8 @@ class PrivateSearchCV(Delegating, PrivateEstimator[SearchSettings]):
 
     def _require_estimator(self) -> BaseEstimator:
         """The estimator. Raises BadParameter for one without a guarantee, or with a ledger or a unit of its own."""
-        name = "promise" if isinstance(self.estimator, Declared) else "guarantee"
         if isinstance(self.estimator, type) or not all(
-            hasattr(self.estimator, needed) for needed in (name, "fit", "predict", "get_params")
+            hasattr(self.estimator, needed) for needed in ("guarantee", "fit", "predict", "get_params")
         ):
             raise BadParameter("estimator must be one of dpmine, or one of another library within dpmine.Declared.")
         given = self.estimator.get_params(deep=False)
@@ -339,7 +338,8 @@ class PrivateSearchCV(Delegating, PrivateEstimator[SearchSettings]):
 
 def _guarantee_of(model: BaseEstimator, features: Sequence[str] | None) -> Guarantee:
     """The most that a fit will guarantee: what is declared, or what the parameters come to."""
-    return model.promise() if isinstance(model, Declared) else model.guarantee(features=features)
+    guarantee: Guarantee = model.guarantee(features=features)
+    return guarantee
 
 
 def _prefers(model: BaseEstimator, run: RunBudget, features: Sequence[str] | None) -> bool:

@@ -16,7 +16,8 @@ from dpmine.errors import BadParameter
 from dpmine.exact.noise import words
 from dpmine.models.validation.terms import comparable
 from dpmine.parameters import Number, exact_share, whole
-from dpmine.selection.select import as_universe, choose
+from dpmine.selection.select import choose
+from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -106,8 +107,8 @@ def select_parameter(
     models = train_candidates(training, parameters, train, terms.training_epsilon, bits=bits)
     scores = [Fraction(score(model, validation)) for model in models]
     compared = comparable(scores, steps, epsilon=chooser.epsilon, kind=terms.sensitivities, caution=terms.caution)
-    chosen = choose(chooser, as_universe(list(compared.scores)), sensitivity=compared.sensitivity, bits=bits)
-    index = terms.fallback if chosen is None else int(chosen)
+    chosen = choose(chooser, Dense(compared.scores), sensitivity=compared.sensitivity, bits=bits)
+    index = terms.fallback if chosen is None else chosen
     return Trained(
         index,
         None if index is None else parameters[index],

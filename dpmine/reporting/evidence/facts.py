@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData, DpmineError
 from dpmine.io.atomic import read_file
 from dpmine.ledger.budget import Amount, name_and_part
 from dpmine.ledger.records import entry_of, reread
 from dpmine.options.tables import OPTIONS
+from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.jobs.recurring import Recurring
 from dpmine.reporting.jobs.schedule import Window
@@ -87,7 +88,7 @@ class Facts:
         one, column = self.words.one, self.budget.unit
         return one if one == column else f"{one} ({column})"
 
-    def guarantees(self) -> dict[str, Any]:
+    def guarantees(self) -> dict[str, object]:
         """The guarantee of each job, and what all come to, JSON-ready."""
         budget = self.budget
         jobs = [
@@ -114,15 +115,18 @@ class Facts:
         }
 
 
+def altered(path: Path) -> BadData:
+    """The error for a file that is not as it was written."""
+    return BadData(f"'{path}' is not as it was written: restore the folder, or write new evidence with `evidence=…`.")
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """BadData that names the file, for whatever is wrong with it."""
+    """`altered` in place of what its readers raise for a file that no run wrote."""
     try:
         yield
-    except (DpmineError, OSError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
-        raise BadData(
-            f"'{path}' is not as it was written: restore the folder, or write new evidence with `evidence=…`."
-        ) from None
+    except (Altered, DpmineError, OSError):
+        raise altered(path) from None
 
 
 def read_facts(folder: Path) -> Facts:
@@ -131,32 +135,33 @@ def read_facts(folder: Path) -> Facts:
     Raises BadData, with the file, where a history does not replay or a result is not that of a job. It also does where
     the ledger's charges do not cover the results, in amount, relation, unit and window.
     """
-    job_file = _asked(folder)
+    job_file = _job_file_of_window(folder)
     store = ResultsFolder(folder / RESULTS)
     results = []
     for job in job_file.jobs:
         with reading(store.folder / f"{job.stem}.json"):
             results.append(store.find(job))
     with reading(folder / LEDGER):
-        excerpt = json.loads(read_file(folder / LEDGER))
-        history = excerpt.pop("history")
-        facts = Facts(job_file, tuple(results), reread(history), str(history[-1]["time"])[:10])
-        _require_same_budget(facts, excerpt)
-        _require_window_charged(facts, map(entry_of, history))
+        excerpt = Document.parse(read_file(folder / LEDGER))
+        history = [row.entries for row in excerpt.parts("history")]
+        facts = Facts(job_file, tuple(results), reread(history), entry_of(history[-1]).time[:10])
+    totals = {name: value for name, value in excerpt.entries.items() if name != "history"}
+    if not (_has_totals(facts, totals) and _is_covered(facts) and _is_window_charged(facts, map(entry_of, history))):
+        raise altered(folder / LEDGER)
     return facts
 
 
-def _asked(folder: Path) -> JobFile:
+def _job_file_of_window(folder: Path) -> JobFile:
     """The job file; of one with a schedule, for the window that the folder names."""
     with reading(folder / JOBS):
         job_file = read_job_file(folder / JOBS, here=False)
     if job_file.schedule is None:
         return job_file
     with reading(folder / WINDOW):
-        name, end, more = read_file(folder / WINDOW).decode().partition("\n")
-        window = Window.parse(name, job_file.schedule.every)
-        if not end or more:
-            raise ValueError
+        line = read_file(folder / WINDOW)
+        window = Window.parse(line.decode(errors="replace").removesuffix("\n"), job_file.schedule.every)
+    if line != f"{window}\n".encode():
+        raise altered(folder / WINDOW)
     with reading(folder / JOBS):  # its budget is divided here
         return Recurring(job_file, job_file.schedule).at(window)
 
@@ -168,21 +173,25 @@ def mechanism(job: Job, result: Stored) -> str:
     return str(result.document.get("mechanism") or _LEARNT[job.kind].format(said)).replace("_", " ")
 
 
-def _require_same_budget(facts: Facts, excerpt: dict[str, Any]) -> None:
-    """ValueError unless the history adds up to the totals of the excerpt, and its charges cover the results."""
-    budget, terms = facts.budget, facts.job_file.terms
-    terms_of = {(result.guarantee.unit, result.guarantee.neighbors) for _, result in facts.released}
-    if json.loads(json.dumps(budget.to_dict())) != excerpt or budget.dataset != name_and_part(terms.dataset)[0]:
-        raise ValueError
-    if terms_of - {(budget.unit, budget.neighbors)} or not budget.spent.fits(facts.together, budget.accounting):
-        raise ValueError
+def _has_totals(facts: Facts, totals: dict[str, object]) -> bool:
+    """Whether the history is that of the data set, and adds up to these totals."""
+    same = json.loads(json.dumps(facts.budget.to_dict())) == totals
+    return same and facts.budget.dataset == name_and_part(facts.job_file.terms.dataset)[0]
 
 
-def _require_window_charged(facts: Facts, history: Iterable[Entry]) -> None:
-    """ValueError unless each result of a window has charges of its own that cover it."""
+def _is_covered(facts: Facts) -> bool:
+    """Whether the charges cover the results: in amount, and for the unit and the relation of each."""
+    budget = facts.budget
+    terms = {(result.guarantee.unit, result.guarantee.neighbors) for _, result in facts.released}
+    return terms <= {(budget.unit, budget.neighbors)} and budget.spent.fits(facts.together, budget.accounting)
+
+
+def _is_window_charged(facts: Facts, history: Iterable[Entry]) -> bool:
+    """Whether each result of a window has charges of its own that cover it."""
     recurring = [(job, result) for job, result in facts.released if job.key]
     part = name_and_part(facts.job_file.terms.dataset)[1]
     amounts = Charges.among(history, (job for job, _ in recurring), part).amounts
-    for job, result in recurring:
-        if not amounts.get(job.key, Amount()).fits(Amount.settled(result.guarantee), facts.budget.accounting):
-            raise ValueError
+    return all(
+        amounts.get(job.key, Amount()).fits(Amount.settled(result.guarantee), facts.budget.accounting)
+        for job, result in recurring
+    )

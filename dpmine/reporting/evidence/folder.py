@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData, BadParameter, UnreadableFile
 from dpmine.io.atomic import no_guard, read_file
 from dpmine.ledger.charging import without_passwords
 from dpmine.ledger.ledger import Ledger
-from dpmine.reporting.evidence.checklist import checklist
-from dpmine.reporting.evidence.facts import JOBS, LEDGER, RESULTS, WINDOW, read_facts, reading
-from dpmine.reporting.evidence.registry import registry_entry
+from dpmine.reporting.document import Document
+from dpmine.reporting.evidence.derived import checklist, registry_entry
+from dpmine.reporting.evidence.facts import JOBS, LEDGER, RESULTS, WINDOW, altered, read_facts, reading
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
@@ -124,23 +124,24 @@ def verify_evidence(folder: Path) -> Verified:
         raise UnreadableFile(f"'{folder}' is no folder of evidence: name one that `evidence=…` wrote.")
     with reading(folder / MANIFEST):
         content = read_file(folder / MANIFEST)
-        manifest = json.loads(content)
-        written = manifest.pop("seal")
-        if manifest["format"] != _FORMAT or written != _seal(manifest) or content != _sealed(manifest):
-            raise ValueError
-        listed = dict[str, str](manifest["files"])
-    _require_listed(folder, listed)
-    facts, same = read_facts(folder), all(manifest[name] == found for name, found in _code().items())
+        manifest = Document.parse(content)
+        files = manifest.part("files")
+        hashes = {name: files.text(name) for name in files.entries}
+        unsealed = {name: value for name, value in manifest.entries.items() if name != "seal"}
+        if manifest["format"] != _FORMAT or content != _sealed(unsealed):
+            raise altered(folder / MANIFEST)
+    _require_listed(folder, hashes)
+    facts, same = read_facts(folder), _code().items() <= manifest.entries.items()
     if names := {f"{RESULTS}/{name}" for _, result in facts.released for name in result.files} ^ {
-        name for name in listed if name.startswith(f"{RESULTS}/")
+        name for name in hashes if name.startswith(f"{RESULTS}/")
     }:
         raise BadData(f"'{folder / min(names)}' is the result of no job of the job file: remove it.")
     for name, made in _derived(facts).items() if same else ():
         with reading(folder / name):
             if read_file(folder / name) != made:
-                raise ValueError
+                raise altered(folder / name)
     fingerprint = hashlib.sha256(content).hexdigest()
-    return Verified(len(listed), len(facts.released), facts.budget.entries, facts.budget.seal, fingerprint, same)
+    return Verified(len(hashes), len(facts.released), facts.budget.entries, facts.budget.seal, fingerprint, same)
 
 
 def _derived(facts: Facts) -> dict[str, bytes]:
@@ -170,7 +171,7 @@ def _manifest(folder: Path) -> bytes:
 
 
 @cache
-def _code() -> dict[str, Any]:
+def _code() -> dict[str, object]:
     """SHA-256 of every file of the installed package, and of the compiled kernels that are loaded."""
     from dpmine.kernels import LIBRARY
 
@@ -181,17 +182,17 @@ def _code() -> dict[str, Any]:
     }
 
 
-def _require_listed(folder: Path, listed: Mapping[str, str]) -> None:
+def _require_listed(folder: Path, hashes: Mapping[str, str]) -> None:
     """BadData for a file that was changed, is missing, or was added."""
-    there = _names(folder) - {MANIFEST}
-    if missing := sorted(listed.keys() - there):
+    names = _names(folder) - {MANIFEST}
+    if missing := sorted(hashes.keys() - names):
         raise BadData(f"'{folder / missing[0]}' is missing: restore the folder.")
-    if added := sorted(there - listed.keys()):
+    if added := sorted(names - hashes.keys()):
         raise BadData(f"'{folder / added[0]}' is no part of the evidence: remove it.")
-    for name, written in listed.items():
+    for name, digest in hashes.items():
         with reading(folder / name):
-            if _hash(folder / name) != written:
-                raise ValueError
+            if _hash(folder / name) != digest:
+                raise altered(folder / name)
 
 
 def _names(folder: Path) -> set[str]:
@@ -204,15 +205,12 @@ def _hash(path: Path) -> str:
     return hashlib.sha256(read_file(path)).hexdigest()
 
 
-def _seal(manifest: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+def _sealed(manifest: Mapping[str, object]) -> bytes:
+    seal = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+    return _json({**manifest, "seal": seal})
 
 
-def _sealed(manifest: Mapping[str, Any]) -> bytes:
-    return _json({**manifest, "seal": _seal(manifest)})
-
-
-def _json(document: Any) -> bytes:
+def _json(document: object) -> bytes:
     return f"{json.dumps(document, ensure_ascii=False, indent=2)}\n".encode()
 
 

@@ -149,7 +149,7 @@ def read_job_file(path: Path, *, here: bool = True) -> JobFile:
     content = _content(path)
     document = _parsed(path, content)
     _require_known(document, ("title", "owner", "period", "budget", "schedule", "inputs", "job"), "the job file")
-    owner, period = (_said(name, document, "the job file") for name in ("owner", "period"))
+    owner, period = (_optional_text(name, document, "the job file") for name in ("owner", "period"))
     terms = _terms(document.get("budget"))
     inputs = {name: _input(f"inputs.{name}", value) for name, value in _table("inputs", document.get("inputs")).items()}
     files = {name: each.paths for name, each in inputs.items()}
@@ -166,7 +166,7 @@ def read_job_file(path: Path, *, here: bool = True) -> JobFile:
     return JobFile(title, terms, jobs, path.name, fingerprint, owner, period, inputs, content, schedule)
 
 
-def _holds_password(document: Mapping[str, Any]) -> bool:
+def _holds_password(document: Mapping[str, object]) -> bool:
     """Whether a text of the file is a URL with a password, a user or parameters."""
     return any(not text == without_passwords(text) == shown_name(text) for text in _texts(document))
 
@@ -179,7 +179,7 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(entry)
 
 
-def _said(name: str, table: Mapping[str, Any], where: str) -> str:
+def _optional_text(name: str, table: Mapping[str, object], where: str) -> str:
     """A text that the file may have; "" where it has none."""
     return checked_name(f"{name} of {where}", table[name]) if name in table else ""
 
@@ -192,7 +192,9 @@ def _input(place: str, value: object) -> JobInput:
     _require_known(value, _OF_INPUT, where)
     if "path" not in value:
         raise BadParameter(f'path is missing in {where}: write there, for example, path = "sales.parquet".')
-    return JobInput(_paths(f"{place}.path", value["path"]), *(_said(name, value, where) for name in _OF_INPUT[1:]))
+    return JobInput(
+        _paths(f"{place}.path", value["path"]), *(_optional_text(name, value, where) for name in _OF_INPUT[1:])
+    )
 
 
 def _content(path: Path) -> bytes:
@@ -215,7 +217,7 @@ def _parsed(path: Path, content: bytes) -> dict[str, Any]:
 
 
 def _terms(value: object) -> BudgetTerms:
-    budget = _american(_table("budget", value))
+    budget = _with_one_spelling(_table("budget", value))
     _require_known(budget, _OF_BUDGET, "[budget]")
     for name, example in _NEEDED.items():
         if name not in budget:
@@ -244,7 +246,7 @@ def _schedule(value: object) -> Schedule | None:
 
 
 def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], terms: BudgetTerms) -> Job:
-    options = _american(_table(f"job {number}", value))
+    options = _with_one_spelling(_table(f"job {number}", value))
     kind, source = options.pop("kind", None), options.pop("input", None)
     if not isinstance(kind, str) or kind not in KINDS:
         raise BadParameter(f"The kind of job {number} must be {' or '.join(map(repr, KINDS))}.")
@@ -266,7 +268,7 @@ def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], term
     return job(name, source, paths, options, charged)
 
 
-def _american(table: Mapping[str, Any]) -> dict[str, Any]:
+def _with_one_spelling(table: Mapping[str, object]) -> dict[str, Any]:
     """The table, with `neighbors` for the other spelling, as on the command line; not where both are there."""
     if "neighbors" in table:
         return dict(table)

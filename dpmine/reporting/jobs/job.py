@@ -123,7 +123,7 @@ class Job(ABC):
         """Charge the ledger, read the data, release. Raises whatever the library's call raises."""
 
     @cached_property
-    def content(self) -> dict[str, Any]:
+    def content(self) -> dict[str, object]:
         """What is asked, whatever it is called: two jobs of the same content are the same job.
 
         A recurring job is the same on every machine, wherever its input and its ledger are, and whatever part of the
@@ -156,7 +156,7 @@ class Job(ABC):
         """Of what is asked, in 16 hexadecimal digits."""
         return _digest(self.content)
 
-    def _canonical(self, name: str) -> Any:
+    def _canonical(self, name: str) -> object:
         """An option, in one of its spellings: lists with commas as lists, dashes as underscores."""
         value = self.options[name]
         if name == "database":
@@ -174,16 +174,16 @@ class Job(ABC):
     @cached_property
     def data(self) -> Any:
         """What is read, as the library's calls take it. Raises BadParameter for options that contradict each other."""
-        said = {name: self.options[name] for name in OF_SOURCE if name in self.options}
+        source_options = {name: self.options[name] for name in OF_SOURCE if name in self.options}
         if self.scheduled is not None:
             from dpmine.io.input import WindowedInput
 
-            return WindowedInput(self.paths, **said, days=self.scheduled.days)
-        if not said and self.paths:
+            return WindowedInput(self.paths, **source_options, days=self.scheduled.days)
+        if not source_options and self.paths:
             return list(self.paths)
         from dpmine.io.input import Input
 
-        return Input(self.paths, **said)
+        return Input(self.paths, **source_options)
 
     def missing(self) -> list[str]:
         """The options that are needed and not given."""
@@ -218,15 +218,15 @@ class Job(ABC):
         return str(value)
 
 
-def _digest(content: Mapping[str, Any]) -> str:
+def _digest(content: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _number_or_text(text: str) -> Any:
+def _number_or_text(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> object:
     """A value of a job file for JSON: numbers that are equal are written alike."""
     if isinstance(value, bool | str):
         return value

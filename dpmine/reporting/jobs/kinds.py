@@ -24,7 +24,7 @@ _COLUMNS = ("unit", "basket", "item", "items", "one_hot")
 
 
 class TopItemsetJob(Job):
-    """The top itemsets of transactions, with supports and rules where they are asked for."""
+    """The top itemsets of transactions, with supports and rules where they are arguments for."""
 
     kind: ClassVar[str] = "top-itemset"
     known: ClassVar[frozenset[str]] = frozenset({"items"})
@@ -42,15 +42,15 @@ class TopItemsetJob(Job):
         self.require_options()
         confidence(self.options.get("min_confidence", 0))
         guarantee = self.guarantee_at()
-        columns = Columns.of(**{name: value for name, value in self._asked.items() if name in _COLUMNS})
+        columns = Columns.of(**{name: value for name, value in self._arguments.items() if name in _COLUMNS})
         return guarantee.for_unit(plan_layout(open_source(self.data, columns), columns).unit_name)
 
     def guarantee_at(self, **others: Any) -> Guarantee:
         """The guarantee, before the unit is known, with other options; no input is opened. Raises BadParameter."""
         from dpmine.itemsets.request.query import Query, Request
 
-        asked, names = {**self._asked, **others}, {field.name for field in fields(Query)}
-        return Request.of(Query(**{name: value for name, value in asked.items() if name in names})).guarantee
+        arguments, names = {**self._arguments, **others}, {field.name for field in fields(Query)}
+        return Request.of(Query(**{name: value for name, value in arguments.items() if name in names})).guarantee
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""
@@ -61,7 +61,7 @@ class TopItemsetJob(Job):
 
         result = top_itemsets(
             self.data,
-            **self._asked,
+            **self._arguments,
             memory=self.options.get("memory"),
             ledger=account.ledger,
             dataset=account.dataset,
@@ -69,7 +69,7 @@ class TopItemsetJob(Job):
             notice=lambda _text: None,  # the page names the unit that was found
         )
         document, tables = result.to_dict(), {"": result.to_arrow()}
-        if self._asked["rules"] and result.itemsets:
+        if self._arguments["rules"] and result.itemsets:
             document["rules"] = plain_rules(result.rules(confidence(self.options.get("min_confidence", 0))))
             tables["-rules"] = pa.Table.from_pylist(document["rules"])
         return Released(document, result.guarantee, tables)
@@ -79,10 +79,10 @@ class TopItemsetJob(Job):
         return truth("rules", self.options.get("rules", False))
 
     @cached_property
-    def _asked(self) -> dict[str, Any]:
+    def _arguments(self) -> dict[str, Any]:
         """The arguments of the library's call, but for data and ledger."""
-        asked = {"k": self.table["top"].default, **self.given("min_confidence", "memory")}
-        return {**asked, "rules": self._has_rules, "one_hot": truth("one_hot", asked.get("one_hot", False))}
+        arguments = {"k": self.table["top"].default, **self.given("min_confidence", "memory")}
+        return {**arguments, "rules": self._has_rules, "one_hot": truth("one_hot", arguments.get("one_hot", False))}
 
 
 class TableJob(Job):
@@ -92,8 +92,8 @@ class TableJob(Job):
         """The estimator's parameters that are given, without those left out. Raises BadParameter."""
         if "unit" in self.options and "one_row_per" in self.options:
             raise BadParameter("one_row_per is for tables without a column of the unit: leave it out, or unit.")
-        given = self.given("unit", "one_row_per", *left_out)
-        return given if self.asserted is None else {**given, "unit": self.asserted}
+        parameters = self.given("unit", "one_row_per", *left_out)
+        return parameters if self.asserted is None else {**parameters, "unit": self.asserted}
 
     @property
     def asserted(self) -> str | None:
@@ -226,10 +226,10 @@ class LinearJob(ModelJob):
 
     def parameters(self, *left_out: str) -> dict[str, Any]:
         """See `TableJob.parameters`; with the bounds of the features."""
-        given = super().parameters(self.label, "features", "lower", "upper", *left_out)
+        parameters = super().parameters(self.label, "features", "lower", "upper", *left_out)
         if "lower" in self.options:
-            given["feature_bounds"] = tuple(one_or_each(self.options[bound]) for bound in ("lower", "upper"))
-        return given
+            parameters["feature_bounds"] = tuple(one_or_each(self.options[bound]) for bound in ("lower", "upper"))
+        return parameters
 
     def require_options(self) -> None:
         """See `Job.require_options`."""
@@ -257,13 +257,13 @@ class ClassifyJob(LinearJob):
 
         name = self.choice("loss")
         self.require_options()
-        given = self.parameters("loss", "lambdas")
+        options = self.parameters("loss", "lambdas")
         if "lambdas" in self.options:
             strengths = listed(self.options["lambdas"])
             if len(strengths) > 1 and "auto" in strengths:
                 raise BadParameter("lambdas must be auto alone, or numbers such as 0.001,0.01: leave out auto.")
-            given["lambdas"] = strengths[0] if len(strengths) == 1 else strengths
-        parameters = {**given, **others}
+            options["lambdas"] = strengths[0] if len(strengths) == 1 else strengths
+        parameters = {**options, **others}
         if name == PrivateHuberSVC.kind:
             return PrivateHuberSVC(**parameters)
         return PrivateLogisticRegression(**parameters, loss=name)
@@ -311,10 +311,10 @@ class HypothesisJob(ModelJob):
         self.require_options()
         if not isinstance(self.options.get("class", ""), str):
             raise BadParameter("class must be the name of a class of rules, such as 'stumps'.")
-        given = self.parameters("label", "features", "lower", "upper", "grid")
+        options = self.parameters("label", "features", "lower", "upper", "grid")
         bounds = {name: one_or_each(self.options.get(name)) for name in ("lower", "upper")}
         grid = whole_numbers("grid", self.options.get("grid"))
-        return HypothesisSelector(**{**given, **bounds, "grid": one_or_each(grid), **others})
+        return HypothesisSelector(**{**options, **bounds, "grid": one_or_each(grid), **others})
 
     def guarantee_at(self) -> Guarantee:
         """See `Job.guarantee_at`."""

@@ -170,9 +170,9 @@ def _largest(job: Job, share: Amount, delta: Fraction) -> Fraction:
         trial = decimal_below(best * step, _DIGITS)
         if trial <= best:
             break
-        cost = Amount.of(_guarantee(_with(job, trial, delta)))
-        if share.fits(cost, Accounting.ZCDP):
-            best, step = trial, Fraction(sqrt(share.rho / cost.rho)) * Fraction(_CLOSE)
+        charge = Amount.of(_guarantee(_with(job, trial, delta)))
+        if share.fits(charge, Accounting.ZCDP):
+            best, step = trial, Fraction(sqrt(share.rho / charge.rho)) * Fraction(_CLOSE)
         else:
             step = (1 + step) / 2
     return best

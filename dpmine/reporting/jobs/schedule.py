@@ -60,13 +60,13 @@ class Window:
     def parse(cls, text: object, every: Every) -> Window:
         """The window of that name: 2026-W47, 2026-11 or 2026-11-22. Raises BadParameter."""
         form, example = _WRITTEN[every]
-        written = text if isinstance(text, str) and form.fullmatch(text) else ""
+        day = text if isinstance(text, str) and form.fullmatch(text) else ""
         try:  # Python reads 2026-W47 as its Monday
-            found = cls(date.fromisoformat(f"{written}-01" if every is Every.MONTH else written), every)
-            found.following(), found.before()
+            window = cls(date.fromisoformat(f"{day}-01" if every is Every.MONTH else day), every)
+            window.following(), window.before()
         except (ValueError, OverflowError):
             raise BadParameter(f"A window of a schedule for every {every} is written like {example}.") from None
-        return found
+        return window
 
     @classmethod
     def containing(cls, day: date, every: Every) -> Window:
@@ -158,21 +158,21 @@ class Schedule:
         Raises BadParameter for one that has not ended or is before the schedule's start, BudgetExceeded behind its end.
         """
         current = Window.containing(today, self.every)
-        asked = current.before() if text is None else Window.parse(text, self.every)
-        if asked >= current:
+        window = current.before() if text is None else Window.parse(text, self.every)
+        if window >= current:
             raise BadParameter(
-                f"{asked} has not ended, and a window is charged once: run it after {current.before()}, or later."
-                if asked > current
-                else f"{asked} has not ended, and a window is charged once: run it when it has."
+                f"{window} has not ended, and a window is charged once: run it after {current.before()}, or later."
+                if window > current
+                else f"{window} has not ended, and a window is charged once: run it when it has."
             )
-        if self.start is not None and asked < self.start:
-            raise BadParameter(f"{asked} is before {self.start}, the start of [schedule]: give a later window.")
-        if self.start is not None and asked not in self.windows(self.start, asked):
+        if self.start is not None and window < self.start:
+            raise BadParameter(f"{window} is before {self.start}, the start of [schedule]: give a later window.")
+        if self.start is not None and window not in self.windows(self.start, window):
             raise BudgetExceeded(
-                f"The budget is divided among {self.runs} windows from {self.start} on, and {asked} is behind the last "
-                "one: write a schedule with another start and a budget of its own."
+                f"The budget is divided among {self.runs} windows from {self.start} on, and {window} is behind the "
+                "last one: write a schedule with another start and a budget of its own."
             )
-        return asked
+        return window
 
     def windows(self, first: Window, last: Window) -> tuple[Window, ...]:
         """The windows from `first` to `last`, at most as many as the schedule has runs."""

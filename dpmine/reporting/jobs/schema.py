@@ -1,14 +1,14 @@
 """The JSON Schema of job files, made of the table of options: editors complete and check a job file by it.
 
-`dpmine report --schema` prints it, and `dpmine/schemas/jobs.json` holds what it prints. A run does not read it: the
-checks of `file` and `kinds` say more, and know the columns.
+`dpmine report --schema` prints it. A run does not read it: the checks of `file` and `kinds` say more, and know the
+columns.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpmine.reporting.jobs.kinds import KINDS
 
@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from dpmine.options.tables import Option
     from dpmine.reporting.jobs.job import Job
 
+Schema: TypeAlias = dict[str, Any]
+
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_NUMBER: dict[str, Any] = {"type": ["number", "string"]}
-_TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
+_NUMBER: Schema = {"type": ["number", "string"]}
+_TEXT: Schema = {"type": "string", "minLength": 1}
 _ENTRIES = {"type": ["string", "number", "boolean"]}
 _TEXTS = {"COL", "C", "CHAR", "SQL", "URL", "NAME", "RELATION", "SIZE"}
 """What `Option.metavar` calls a value that is never a number."""
 _RELATION = {"enum": ["replace-one", "add-remove", "replace_one", "add_remove"], "default": "replace-one"}
-_BUDGET: dict[str, tuple[str, dict[str, Any]]] = {
+_BUDGET: dict[str, tuple[str, Schema]] = {
     "ledger": ("Where charges are recorded: sqlite:///budget.db or postgresql://….", _TEXT),
     "dataset": ("The data set's name in the ledger, or a part of it (shop/north).", _TEXT),
     "epsilon": ("The most ε that the file's jobs may charge together.", _NUMBER),
@@ -43,7 +45,7 @@ _BUDGET: dict[str, tuple[str, dict[str, Any]]] = {
     "approximate_delta": ("With zcdp: the part of delta that jobs with a δ of their own may spend.", _NUMBER),
 }
 _NEEDED = ["ledger", "dataset", "epsilon"]
-_SCHEDULE: dict[str, tuple[str, dict[str, Any]]] = {
+_SCHEDULE: dict[str, tuple[str, Schema]] = {
     "every": ("How long a window is.", {"enum": ["day", "week", "month"]}),
     "runs": ("Among how many windows the budget is divided.", {"type": "integer", "minimum": 1}),
     "column": ("The column of dates or timestamps that says which window a row is in.", _TEXT),
@@ -59,7 +61,7 @@ _SCHEDULE: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def job_file_schema() -> dict[str, Any]:
+def job_file_schema() -> Schema:
     """The schema, in the dialect 2020-12, without references: it can be copied beside a job file.
 
     Example:
@@ -67,14 +69,14 @@ def job_file_schema() -> dict[str, Any]:
         ['budget', 'inputs', 'job', 'owner', 'period', 'schedule', 'title']
     """
     paths = [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]
-    said = {
+    about_data = {
         "owner": {"description": "The person or body that answers for the data.", **_TEXT},
         "period": {"description": "Which the data are from.", **_TEXT},
     }
-    files = {"path": {"description": "A path, or a list of paths.", "anyOf": paths}, **said}
+    files = {"path": {"description": "A path, or a list of paths.", "anyOf": paths}, **about_data}
     described = _table("Files, and what the page says of them.", files, ["path"])
-    budget = {name: {"description": said, **schema} for name, (said, schema) in _BUDGET.items()}
-    schedule = {name: {"description": said, **schema} for name, (said, schema) in _SCHEDULE.items()}
+    budget = {name: {"description": about_data, **schema} for name, (about_data, schema) in _BUDGET.items()}
+    schedule = {name: {"description": about_data, **schema} for name, (about_data, schema) in _SCHEDULE.items()}
     jobs = [_job(job) for job in KINDS.values()]
     return {
         "$schema": DIALECT,
@@ -83,7 +85,7 @@ def job_file_schema() -> dict[str, Any]:
             "Jobs on private data under one budget, for dpmine report.",
             {
                 "title": {"description": "The page's title.", **_TEXT},
-                **said,
+                **about_data,
                 "budget": _table("The budget that all jobs are charged to.", budget, _NEEDED),
                 "schedule": _table(
                     "Jobs that recur, for one window after another.", schedule, ["every", "runs", "column"]
@@ -105,12 +107,12 @@ def job_file_schema_text() -> str:
     return json.dumps(job_file_schema(), ensure_ascii=False, indent=2)
 
 
-def _table(said: str, properties: dict[str, Any], needed: list[str]) -> dict[str, Any]:
+def _table(description: str, properties: Schema, needed: list[str]) -> Schema:
     required = {"required": needed, "additionalProperties": False}
-    return {"description": said, "type": "object", "properties": properties, **required}
+    return {"description": description, "type": "object", "properties": properties, **required}
 
 
-def _job(job: type[Job]) -> dict[str, Any]:
+def _job(job: type[Job]) -> Schema:
     """One kind of job; which options need or exclude each other is left to the run."""
     options = {name: option for name, option in job.table.items() if name in job.known}
     if "items" in job.known:
@@ -127,7 +129,7 @@ def _job(job: type[Job]) -> dict[str, Any]:
     return {**table, "anyOf": [{"required": ["input"]}, {"required": ["query"]}]}
 
 
-def _value(option: Option) -> dict[str, Any]:
+def _value(option: Option) -> Schema:
     """What an option's value may be, and its default."""
     default = {} if option.default is None else {"default": _plain(option.default)}
     if option.choices:
@@ -139,7 +141,7 @@ def _value(option: Option) -> dict[str, Any]:
     return {**(_TEXT if option.metavar in _TEXTS else _NUMBER), **default}
 
 
-def _plain(default: Any) -> Any:
+def _plain(default: object) -> object:
     """A number as a number: "1e-6" is easier to read without quotation marks."""
     try:
         return json.loads(default) if isinstance(default, str) else default

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmine.itemsets.release.results import printable
 
@@ -50,15 +50,15 @@ class Bar:
 
 def bars(caption: str, values: Sequence[Bar]) -> Chart:
     """Bars to the right of zero, to the left where values are negative; at most 40."""
-    shown = values[:_MOST_BARS]
-    ends = [0.0, *(end for bar in shown for end in (bar.value, *(bar.interval or ())))]
+    drawn = values[:_MOST_BARS]
+    ends = [0.0, *(end for bar in drawn for end in (bar.value, *(bar.interval or ())))]
     low, high = min(ends), max(ends)
-    figures = 7.5 * max((len(bar.written) for bar in shown), default=0)
+    figures = 7.5 * max((len(bar.written) for bar in drawn), default=0)
 
-    def layout(width: int) -> dict[str, Any]:
+    def layout(width: int) -> dict[str, object]:
         unit = (width - 8) / ((high - low) or 1.0)
-        labels = told_apart([bar.name for bar in shown], width - figures - 12)
-        return {"rows": list(zip(labels, shown, strict=True)), "zero": 4 - low * unit, "unit": unit}
+        labels = distinct_labels([bar.name for bar in drawn], width - figures - 12)
+        return {"rows": list(zip(labels, drawn, strict=True)), "zero": 4 - low * unit, "unit": unit}
 
     return _drawn("bars", caption, layout)
 
@@ -74,7 +74,7 @@ def steps(caption: str, edges: Sequence[float], heights: Sequence[float], column
     first, *ends = [*edges[:-1:together], edges[-1]]
     top = 1.05 * max(means) or 1.0
 
-    def layout(width: int) -> dict[str, Any]:
+    def layout(width: int) -> dict[str, object]:
         height = 120 + width // 4
         return {
             "height": height,
@@ -103,11 +103,11 @@ def multiples(caption: str, panels: Sequence[Panel], first: str, last: str) -> C
     places = max(len(panel.points) for panel in panels)
     top = max([1.0, *(point[2] for panel in panels for point in panel.points if point)])
 
-    def layout(width: int) -> dict[str, Any]:
+    def layout(width: int) -> dict[str, object]:
         columns = 1 if width == NARROW else 2
         across = width / columns - _LEFT - _RIGHT
         step, up = across / places, _HEIGHT / top
-        titles = told_apart([panel.title for panel in panels], across)
+        titles = distinct_labels([panel.title for panel in panels], across)
         drawn = [
             (title, [_place(number, point, step, up) for number, point in enumerate(panel.points) if point])
             for title, panel in zip(titles, panels, strict=True)
@@ -132,7 +132,7 @@ def stacked(caption: str, parts: Mapping[str, str], rows: Mapping[str, Sequence[
     return _drawn("stacked", caption, lambda _: {"parts": parts, "rows": rows})
 
 
-def _drawn(kind: str, caption: str, layout: Callable[[int], dict[str, Any]]) -> Chart:
+def _drawn(kind: str, caption: str, layout: Callable[[int], dict[str, object]]) -> Chart:
     """The chart, by the macro of that name, which gets the layout for each width."""
     draw = getattr(templates().get_template("charts.svg.j2").module, kind)
     narrow, wide = (draw(caption, width, **layout(width)) for width in (NARROW, WIDE))
@@ -162,7 +162,7 @@ def templates() -> Environment:
     )
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: object) -> object:
     if isinstance(value, float):
         return f"{value:.2f}"
     if isinstance(value, str) and not hasattr(value, "__html__"):
@@ -175,11 +175,11 @@ def shortened(text: str, pixels: float) -> str:
     room = pixels / FONT
     if sum(map(_width, text)) <= room:
         return text
-    kept = 0
+    length = 0
     room -= 1.0  # for the dots
-    while kept < len(text) and (room := room - _width(text[kept])) >= 0:
-        kept += 1
-    return f"{text[:kept].rstrip()}…"
+    while length < len(text) and (room := room - _width(text[length])) >= 0:
+        length += 1
+    return f"{text[:length].rstrip()}…"
 
 
 def _width(letter: str) -> float:
@@ -189,7 +189,7 @@ def _width(letter: str) -> float:
     return 0.74 if letter.isupper() else 0.6
 
 
-def told_apart(names: Sequence[str], room: float, start: int = 0) -> list[str]:
+def distinct_labels(names: Sequence[str], room: float, start: int = 0) -> list[str]:
     """The names, each shortened to `room` pixels; different names with a common start are cut where they differ."""
     labels = [_cut(name, room, start) for name in names]
     for label in {label for label in labels if labels.count(label) > 1}:
@@ -197,7 +197,7 @@ def told_apart(names: Sequence[str], room: float, start: int = 0) -> list[str]:
         alike = [names[place] for place in places]
         further = _difference(alike, start)
         if len(set(alike)) > 1 and further > start:
-            for place, other in zip(places, told_apart(alike, room, further), strict=True):
+            for place, other in zip(places, distinct_labels(alike, room, further), strict=True):
                 labels[place] = other
     return labels
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from math import exp
@@ -10,20 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.exact.reals import decimal_above, decimal_below
 from dpmine.io.files import shown_name
-from dpmine.itemsets.release.noise import LEVEL
+from dpmine.itemsets.release.noise import LEVEL, DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.release.results import printable
-from dpmine.ledger.budget import Accounting, Amount, guaranteed, name_and_part
+from dpmine.ledger.budget import WHOLE, Accounting, Amount, guaranteed, name_and_part
 from dpmine.ledger.charging import ROW
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.jobs.unit_words import UnitWords
 from dpmine.reporting.page.bodies import Body, body_of, percent
 from dpmine.reporting.page.charts import stacked, templates
-from dpmine.reporting.page.remaining import left_to_file, rest_of
 from dpmine.reporting.page.windows import windows_of
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from dpmine.ledger.budget import Budget
@@ -36,6 +36,9 @@ _MOST_SAID = 20  # ε beyond which the factor is too large to be of use
 _POWER = re.compile(r"\b(\d+(?:\.\d+)?)e\+?(-?)0*(\d+)")
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DIGITS = 4  # of an ε that is rounded up for readers
+_DIGITS_OF_REST = 3
+_SEVERAL = 10  # numbers that are released together
+_MOST_NOISE = 10**9  # a half width beyond it is of no use, and takes long to compute
 _SPENT = {"charged by this page": "bar", "charged otherwise": "other", "remaining": "soft"}
 """The parts of a budget, with their colours."""
 _COUNTED = {Accounting.BASIC: ("ε", "δ"), Accounting.ZCDP: ("ρ", "δ of single results")}
@@ -52,14 +55,17 @@ def render(report: Report, *, today: datetime | None = None) -> str:
     job_file, outcomes = report.job_file, report.outcomes
     terms = job_file.terms
     words = UnitWords.of(report.unit, terms.unit_label)
-    here = Amount.total([outcome.charge for outcome in outcomes])
-    most = Amount.total([outcome.most for outcome in outcomes])
+    page_charge = Amount.total([outcome.charge for outcome in outcomes])
+    largest_charge = Amount.total([outcome.most for outcome in outcomes])
     if report.timeline is not None:  # all windows are on the page
-        here = most = report.timeline.cost
-    promised, came_to = _guaranteed(report, most, most), _guaranteed(report, here, most)
+        page_charge = largest_charge = report.timeline.charge
+    guarantee, came_to = (
+        _guaranteed(report, largest_charge, largest_charge),
+        _guaranteed(report, page_charge, largest_charge),
+    )
     replaced = terms.neighbors is Neighbors.REPLACE_ONE
-    failing = promised.delta if replaced else _for_other_data(promised)
-    sections = [_section(outcome, report, words, here) for outcome in outcomes]
+    failing = guarantee.delta if replaced else _for_other_data(guarantee)
+    sections = [_section(outcome, report, words, page_charge) for outcome in outcomes]
     page = templates().get_template("report.html.j2")
     return page.render(
         title=job_file.title,
@@ -70,24 +76,24 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         version=__version__,
         job_file=job_file,
         inputs=_inputs(report),
-        total=readable(promised.decimals),
-        came_to="" if came_to == promised else readable(came_to.decimals),
-        charged=_charge(here, here, report.accounting),
+        total=readable(guarantee.decimals),
+        came_to="" if came_to == guarantee else readable(came_to.decimals),
+        charged=_charge(page_charge, page_charge, report.accounting),
         sections=sections,
         zcdp=report.accounting is Accounting.ZCDP,
-        by_rho=_by_rho(report, most),
+        by_rho=_by_rho(report, largest_charge),
         slack=readable(short(_slack(report))),
-        own_delta=readable(short(most.approximate_delta)) if most.approximate_delta else "",
+        own_delta=readable(short(largest_charge.approximate_delta)) if largest_charge.approximate_delta else "",
         intervals=any(section["body"].intervals for section in sections),
         level=percent(float(LEVEL)),
         any_failed=any(section["failed"] for section in sections) or _any_window_failed(report),
         asserted=_asserted(report, outcomes, words),
-        spending=_spending(report, report.budget, here) if report.budget else None,
+        spending=_spending(report, report.budget, page_charge) if report.budget else None,
         replaced=replaced,
-        factor=factor_text(promised.epsilon),
+        factor=factor_text(guarantee.epsilon),
         # A fact about a unit's data is another one with other data: one taken away, and one added.
-        odds=odds_text(promised.epsilon if replaced else 2 * promised.epsilon),
-        delta=readable(short(promised.delta)) if promised.delta else "",
+        odds=odds_text(guarantee.epsilon if replaced else 2 * guarantee.epsilon),
+        delta=readable(short(guarantee.delta)) if guarantee.delta else "",
         failing=readable(short(failing)) if failing else "",
         chance=f"1 in {int(decimal_below(1 / failing, 3)):,}" if failing else "",
         notes=_notes((each.job.name, each.result.guarantee) for each in outcomes if each.result),
@@ -128,16 +134,16 @@ def _meaning(report: Report, words: UnitWords) -> str:
 
 def _inputs(report: Report) -> list[tuple[str, str]]:
     """What the jobs read, as the job file calls it, and what it says of owner and period."""
-    known = report.job_file.inputs
+    inputs = report.job_file.inputs
     sources = dict.fromkeys(outcome.job.source for outcome in report.outcomes)
-    said = [(source, known.get(source)) for source in sources]
+    described = [(source, inputs.get(source)) for source in sources]
     return [
         (shown_name(source), "; ".join(filter(None, [each.owner, each.period])) if each else "")
-        for source, each in said
+        for source, each in described
     ]
 
 
-def _section(outcome: JobOutcome, report: Report, words: UnitWords, here: Amount) -> dict[str, Any]:
+def _section(outcome: JobOutcome, report: Report, words: UnitWords, page_charge: Amount) -> dict[str, Any]:
     """One job on the page, of which all came to `here`; `others` have models of the same label of the same data."""
     job, result, label = outcome.job, outcome.result, _label(outcome)
     others = [each.job.name for each in report.outcomes if label and each is not outcome and _label(each) == label]
@@ -147,7 +153,7 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords, here: Amount
         "asked": [("input", shown_name(job.source)), *((name, _written(value)) for name, value in job.options.items())],
         "body": body_of(job.kind, result.document, words) if result else _FAILED,
         "failed": result is None,
-        "charge": _charge(outcome.charge, here, report.accounting),
+        "charge": _charge(outcome.charge, page_charge, report.accounting),
         "reused": outcome.reused,
         "converts": outcome.guarantee.delta > outcome.charge.compared(Accounting.ZCDP)[1],
         "guarantee": readable(str(result.guarantee if result else outcome.guarantee)),
@@ -157,9 +163,9 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords, here: Amount
     }
 
 
-def _charge(amount: Amount, here: Amount, accounting: Accounting) -> dict[str, str]:
+def _charge(amount: Amount, page_charge: Amount, accounting: Accounting) -> dict[str, str]:
     """A charge: its two numbers, and its share of all charges of this page."""
-    slack, total = amount.compared(accounting)[1], here.compared(accounting)[0]
+    slack, total = amount.compared(accounting)[1], page_charge.compared(accounting)[0]
     loss = _loss(amount, accounting, decimal_above)
     return {
         "loss": f"ε = {loss}" if accounting is Accounting.BASIC else f"ρ at most {loss}",
@@ -197,7 +203,7 @@ def _label(outcome: JobOutcome) -> tuple[Sequence[str], str] | None:
     return (outcome.job.paths, label) if isinstance(label, str) else None
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     """A value as text, which the page puts on one line; of several, each by itself."""
     if isinstance(value, list):
         return ", ".join(printable(_written(each)) for each in value)
@@ -206,12 +212,12 @@ def _written(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def _spending(report: Report, budget: Budget, here: Amount) -> dict[str, Any]:
+def _spending(report: Report, budget: Budget, page_charge: Amount) -> dict[str, object]:
     """The ledger on the page."""
     granted, remaining = budget.granted, budget.remaining_of(name_and_part(report.job_file.terms.dataset)[1])
-    rest = granted - remaining - here
+    rest = granted - remaining - page_charge
     elsewhere = Amount(*(max(number, Fraction(0)) for number in rest))
-    spent, kind = (here, elsewhere, remaining), budget.accounting
+    spent, kind = (page_charge, elsewhere, remaining), budget.accounting
     losses, slacks = zip(*(each.compared(kind) for each in (granted, *spent)), strict=True)
     shares = {
         name: [_share(amount, total) for amount in amounts]
@@ -238,20 +244,20 @@ def _spending(report: Report, budget: Budget, here: Amount) -> dict[str, Any]:
     }
 
 
-def _guaranteed(report: Report, charged: Amount, most: Amount) -> Amount:
+def _guaranteed(report: Report, charged: Amount, largest_charge: Amount) -> Amount:
     """The (ε, δ) of results of that charge: by ρ where that guarantees more, else by the sum of all ε."""
-    if not _by_rho(report, most):
+    if not _by_rho(report, largest_charge):
         return Amount(charged.epsilon, charged.delta)
     kept = guaranteed(charged, report.accounting, _slack(report))
     return Amount(decimal_above(kept.epsilon, _DIGITS) if kept.epsilon else kept.epsilon, kept.delta)
 
 
-def _by_rho(report: Report, most: Amount) -> bool:
+def _by_rho(report: Report, largest_charge: Amount) -> bool:
     """Whether the ledger adds up ρ, and the ε of that is less than the sum of all ε.
 
     It depends on the most that the jobs may charge alone: chosen by outcomes, both δ would have to count.
     """
-    return guaranteed(most, report.accounting, _slack(report)).epsilon < most.epsilon
+    return guaranteed(largest_charge, report.accounting, _slack(report)).epsilon < largest_charge.epsilon
 
 
 def _slack(report: Report) -> Fraction:
@@ -290,3 +296,53 @@ def odds_text(epsilon: Fraction) -> str:
     if epsilon > _MOST_SAID:
         return "100 %"
     return f"{rounded_up_at(100 / (1 + exp(-float(epsilon))), 1):g} %"
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What is left, in terms of what it suffices for.
+
+    Attributes:
+        times: how often each job could be run again, by its name; without the jobs that were charged nothing.
+        epsilon: the most that one job with δ = 0 may ask for, rounded down.
+        one: if all is charged for one more number of units, its half width at probability 0.95; None where nothing
+            useful is left.
+        several: the same for each of ten numbers that are released together.
+    """
+
+    times: Mapping[str, int]
+    epsilon: Fraction
+    one: int | None
+    several: int | None
+
+
+def left_to_file(report: Report, budget: Budget) -> Amount:
+    """What further jobs of the file may be charged, by the ledger and by the file's total: each number is the smaller.
+
+    A job without a result is counted at its most: the file still asks for it. A schedule divides the file's total among
+    its windows, so only the ledger says what is left for anything else.
+    """
+    by_ledger = budget.remaining_of(name_and_part(report.job_file.terms.dataset)[1])
+    if report.timeline is not None:
+        return by_ledger
+    charged = Amount.total([each.charge if each.result else Amount.of(each.guarantee) for each in report.outcomes])
+    by_file = replace(budget, granted=report.total, charged={WHOLE: charged}).remaining
+    return Amount(*map(min, zip(by_ledger, by_file, strict=True)))
+
+
+def rest_of(remaining: Amount, accounting: Accounting, charges: Mapping[str, Amount]) -> Rest:
+    """What `remaining` suffices for, given the most that each job may be charged."""
+    loss = remaining.compared(accounting)[0]
+    times = {name: _times(remaining, most, accounting) for name, most in charges.items() if any(most)}
+    if loss <= 0:
+        return Rest(times, loss, None, None)
+    noise = DiscreteLaplace(loss) if accounting is Accounting.BASIC else DiscreteGaussian(loss)
+    useful = loss * _MOST_NOISE > 1
+    one, several = (noise.half_width(count) if useful else None for count in (1, _SEVERAL))
+    return Rest(times, decimal_below(remaining.epsilon, _DIGITS_OF_REST), one, several)
+
+
+def _times(remaining: Amount, largest_charge: Amount, accounting: Accounting) -> int:
+    """How many charges fit. Raises ValueError for a charge of nothing."""
+    pairs = zip(remaining.compared(accounting), largest_charge.compared(accounting), strict=True)
+    return max(0, min(int(left // charge) for left, charge in pairs if charge))

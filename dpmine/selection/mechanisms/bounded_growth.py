@@ -16,7 +16,7 @@ from dpmine.errors import BadParameter
 from dpmine.exact.noise import GumbelNoise, draw
 from dpmine.exact.reals import Ball, Formula, exact_ball
 from dpmine.selection.draws import KnownRival, noisy_order
-from dpmine.selection.mechanisms.base import Mechanism
+from dpmine.selection.mechanisms.mechanism import Mechanism
 from dpmine.selection.universes.dense import Levels
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.privacy import Neighbors
     from dpmine.selection.laws.profile import LevelLaw, Profile
-    from dpmine.selection.universes.base import C, Universe
+    from dpmine.selection.universes.protocol import C, Universe
 
 _AUDITED_GROWTH = 10
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dpmine.selection.mechanisms.base import Mechanism
+from dpmine.selection.mechanisms.mechanism import Mechanism
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.selection.laws.profile import LevelLaw, Profile
-    from dpmine.selection.universes.base import C, Universe
+    from dpmine.selection.universes.protocol import C, Universe
 
 
 class Exact(Mechanism):

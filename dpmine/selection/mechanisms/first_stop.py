@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import isqrt
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol
 
 from dpmine.exact.reals import Constant, Formula, Real, StandardExponential, Uniform, floor, less_than
+from dpmine.selection.universes.protocol import C
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.universes.base import Score
+    from dpmine.selection.universes.protocol import Score
     from dpmine.selection.universes.ranking import Ranking
 
 
@@ -40,13 +41,13 @@ class Hazard(Protocol):
         ...
 
 
-def first_stop(hazard: Hazard, ranking: Ranking[Any], *, bits: BitSource) -> int | None:
+def first_stop(hazard: Hazard, ranking: Ranking[C], *, bits: BitSource) -> int | None:
     """The first ℓ < `ranking.length` at which trial ℓ stops; None when none does."""
     return _Search(hazard, ranking, bits).run()
 
 
-class _Search:
-    def __init__(self, hazard: Hazard, ranking: Ranking[Any], bits: BitSource) -> None:
+class _Search(Generic[C]):
+    def __init__(self, hazard: Hazard, ranking: Ranking[C], bits: BitSource) -> None:
         self._hazard = hazard
         self._ranking = ranking
         self._bits = bits

@@ -16,15 +16,15 @@ from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, draw
 from dpmine.exact.reals import Ball, Constant, Formula, Real, exact_ball, less_than, logarithm
 from dpmine.selection.draws import draw_from_best
 from dpmine.selection.laws.stopping import LaplacePair, NegativeExponential, StoppingSearch, TrialNoise, search_and_draw
-from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, Mechanism, SearchStage, Stage
 from dpmine.selection.mechanisms.first_stop import first_stop
+from dpmine.selection.mechanisms.mechanism import DrawStage, EarlyStopStage, Mechanism, SearchStage, Stage
 from dpmine.selection.universes.ranking import Padded, Ranking
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.selection.laws.profile import FloatArray, Ladder, LevelLaw, Profile
     from dpmine.selection.mechanisms.first_stop import Hazard
-    from dpmine.selection.universes.base import C, Score, Universe
+    from dpmine.selection.universes.protocol import C, Score, Universe
 
 
 class MarginMechanism(Mechanism):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from math import exp, log
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Generic, Self
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from dpmine.exact.noise import ExponentialNoise, GumbelNoise, Noise, draw
 from dpmine.exact.reals import Ball, Formula, Real, exact_ball, logarithm
 from dpmine.selection.draws import draws_from_best
 from dpmine.selection.laws.noisy_max import StandardNoise, winner_masses
-from dpmine.selection.mechanisms.base import ListWay, Mechanism
+from dpmine.selection.mechanisms.mechanism import ListWay, Mechanism
+from dpmine.selection.universes.protocol import C
 from dpmine.selection.universes.ranking import Padded, Ranking
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.privacy import Neighbors
     from dpmine.selection.laws.profile import LevelLaw, Profile
-    from dpmine.selection.universes.base import C, Score, Universe
+    from dpmine.selection.universes.protocol import Score, Universe
 
 DEFAULT_KBAR = 2**20
 _AUDITED_KBAR = 4
@@ -148,10 +149,10 @@ class LimitedDomainPermuteAndFlip(KeptDomain):
         return best.ladder.law(masses, float(wins[-1]))
 
 
-class _Nothing:
+class _Nothing(Generic[C]):
     """The outcome "nothing": it grows with c(k̄+1), which is looked up only as closely as the contest asks."""
 
-    def __init__(self, ranking: Ranking[Any], rank: int, above: Real) -> None:
+    def __init__(self, ranking: Ranking[C], rank: int, above: Real) -> None:
         """`above` is how far the noisy score lies above that of the rank."""
         self._ranking = ranking
         self._rank = rank

@@ -7,6 +7,6 @@ from typing import TYPE_CHECKING
 from dpmine.options import names
 
 if TYPE_CHECKING:
-    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.mechanisms.mechanism import Mechanism
 
 MECHANISMS: dict[str, type[Mechanism]] = {named.name: named.load() for named in names.MECHANISMS}

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
 from dpmine.selection.draws import noisy_order
 from dpmine.selection.laws.noisy_max import StandardNoise, winner_masses
-from dpmine.selection.mechanisms.base import ListWay, Mechanism
+from dpmine.selection.mechanisms.mechanism import ListWay, Mechanism
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.selection.laws.profile import LevelLaw, Profile
-    from dpmine.selection.universes.base import C, Universe
+    from dpmine.selection.universes.protocol import C, Universe
 
 
 class NoisyMaxMechanism(Mechanism):

@@ -6,21 +6,24 @@ from bisect import bisect_right
 from collections import Counter
 from fractions import Fraction
 from itertools import accumulate, groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
 from dpmine.parameters import Number, exact_number, whole
-from dpmine.selection.universes.base import Level, Score
+from dpmine.selection.universes.protocol import Level, Score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
     from dpmine.exact.bits import BitSource
+
+
+Numbers: TypeAlias = NDArray[Any]
+"""An array of numbers of any type, which says what they are as it runs."""
 
 
 class Levels:
@@ -154,7 +157,7 @@ class Dense:
     Floats of every width are taken for the exact dyadic numbers they are.
     """
 
-    def __init__(self, scores: Sequence[Any] | NDArray[Any], padding: int = 0) -> None:
+    def __init__(self, scores: Sequence[Number] | Numbers, padding: int = 0) -> None:
         """Raises BadParameter for scores that are not finite numbers, shapes other than 1-D, and no scores."""
         self._scores = _exact_array(scores)
         self._levels = Levels.of(_levels(self._scores), padding)
@@ -185,7 +188,7 @@ class Dense:
         return int(np.flatnonzero(self._scores == value)[member])
 
 
-def _exact_array(scores: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
+def _exact_array(scores: Sequence[Number] | Numbers) -> Numbers:
     """A 1-D array of integers, float64 or exact Python numbers."""
     array = scores if isinstance(scores, np.ndarray) else _from_sequence(scores)
     if array.ndim != 1 or array.dtype.kind not in "iufO" or isinstance(array, np.ma.MaskedArray):
@@ -199,7 +202,7 @@ def _exact_array(scores: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _from_sequence(scores: Sequence[Any]) -> NDArray[Any]:
+def _from_sequence(scores: Sequence[Any]) -> Numbers:
     """An array of one type where all entries share it; exact Python numbers otherwise."""
     kinds = {type(score) for score in scores}
     if kinds <= {int} and all(-(2**63) <= score < 2**63 for score in scores):
@@ -209,13 +212,13 @@ def _from_sequence(scores: Sequence[Any]) -> NDArray[Any]:
     return _array_of_objects(scores)
 
 
-def _array_of_objects(values: Sequence[Any]) -> NDArray[Any]:
+def _array_of_objects(values: Sequence[Number]) -> Numbers:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
 
 
-def _levels(scores: NDArray[Any]) -> list[Level]:
+def _levels(scores: Numbers) -> list[Level]:
     if scores.dtype.kind == "O":
         return [Level(score, count) for score, count in sorted(Counter(scores).items(), reverse=True)]
     values, counts = _distinct(scores)
@@ -223,7 +226,7 @@ def _levels(scores: NDArray[Any]) -> list[Level]:
     return [Level(exact(value), int(count)) for value, count in zip(values[::-1], counts[::-1], strict=True)]
 
 
-def _distinct(scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _distinct(scores: Numbers) -> tuple[Numbers, NDArray[np.int64]]:
     """The distinct scores in increasing order, and how often each occurs."""
     if scores.dtype.kind in "iu" and len(scores):
         low, high = int(scores.min()), int(scores.max())

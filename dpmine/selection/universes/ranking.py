@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Generic
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
-from dpmine.selection.universes.base import C, Level, Score, Universe
+from dpmine.selection.universes.protocol import C, Level, Score, Universe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,12 +128,12 @@ class Ranking(Generic[C]):
         self._ends = list(accumulate(level.count for level in self._levels))
 
 
-class BestRanks:
+class BestRanks(Generic[C]):
     """Ranks 1 … `count` of a ranking; a candidate is its rank. Dummies among them are ordinary candidates here."""
 
     padding = 0
 
-    def __init__(self, ranking: Ranking[Any], count: int) -> None:
+    def __init__(self, ranking: Ranking[C], count: int) -> None:
         self._ranking = ranking
         self.size = count
 

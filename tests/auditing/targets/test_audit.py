@@ -15,7 +15,7 @@ from support.cases import every
 import dpmine
 from dpmine.auditing import Claim, CountTables, RowSets, ScoreVectors, TargetReport
 from dpmine.auditing.call import audit
-from dpmine.auditing.targets import search
+from dpmine.auditing.targets import comparison
 from dpmine.errors import BadParameter
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def test_the_same_seed_gives_the_same_report() -> None:
 def test_the_time_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that the test moves on, a twentieth of a second at each look: fast machines end before a second."""
     moments = itertools.count()
-    monkeypatch.setattr(search, "perf_counter", lambda: next(moments) / 20)
+    monkeypatch.setattr(comparison, "perf_counter", lambda: next(moments) / 20)
     found = audit(Geometric().__call__, "epsilon=1", RowSets([0, 1]), seconds=1)
     assert found.tried.pairs < 20
     assert found.tried.stopped
@@ -184,8 +184,8 @@ def law_of(masses: Any) -> Any:
 untyped: Any = audit
 CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: untyped(Answers()), "neighbours"),
-    (lambda: audit("exponential", "epsilon=1", [([0], [1])]), "function, not a name"),
-    (lambda: audit(3, "epsilon=1", [([0], [1])]), "function of a data set"),
+    (lambda: untyped("exponential", "epsilon=1", [([0], [1])]), "function, not a name"),
+    (lambda: untyped(3, "epsilon=1", [([0], [1])]), "function of a data set"),
     (lambda: untyped(Answers(), 1, [([0], [1])]), "claim must be"),
     (lambda: audit(Answers(), "epsilon=1", []), "no neighbours"),
     (lambda: audit(Answers(), "epsilon=1", [([0], [1])], seconds=0), "seconds"),

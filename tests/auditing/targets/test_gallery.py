@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.gallery.broken import BROKEN
+from support.gallery.mistakes import BROKEN
 from support.gallery.sound import SOUND
 
 from dpmine.auditing.call import audit

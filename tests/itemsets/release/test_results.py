@@ -26,11 +26,11 @@ from dpmine.privacy import Guarantee, Neighbors
 if TYPE_CHECKING:
     from pathlib import Path
 
-PROMISE = Guarantee(Fraction(1, 3), Fraction(1, 10**6), Neighbors.REPLACE_ONE, unit="customer")
+GUARANTEE = Guarantee(Fraction(1, 3), Fraction(1, 10**6), Neighbors.REPLACE_ONE, unit="customer")
 
 
-def result(*itemsets: Any, promise: Guarantee = PROMISE, advice: str = "") -> TopItemsets:
-    return TopItemsets(tuple(map(frozenset, itemsets)), (2, 3), "auto", "large_margin", promise, advice)
+def result(*itemsets: Any, guarantee: Guarantee = GUARANTEE, advice: str = "") -> TopItemsets:
+    return TopItemsets(tuple(map(frozenset, itemsets)), (2, 3), "auto", "large_margin", guarantee, advice)
 
 
 TEXTS = result(("milk", "beer", "Ähre"))
@@ -57,8 +57,8 @@ def test_dictionary_has_the_keys_of_the_contract() -> None:
     assert document["itemsets"] == [{"items": ["beer", "milk", "Ähre"], "noisy_support": None, "interval": None}]
     assert document["sizes"] == [2, 3]
     assert document["dpmine"] == dpmine.__version__
-    promise = ["epsilon", "delta", "epsilon_exact", "delta_exact", "neighbors", "unit", "private"]
-    assert list(document["guarantee"]) == [*promise, "rho", "rho_exact", "approximate_delta_exact", "notes"]
+    guarantee = ["epsilon", "delta", "epsilon_exact", "delta_exact", "neighbors", "unit", "private"]
+    assert list(document["guarantee"]) == [*guarantee, "rho", "rho_exact", "approximate_delta_exact", "notes"]
     assert document["guarantee"]["epsilon_exact"] == "1/3"
     assert document["guarantee"]["neighbors"] == "replace_one"
 
@@ -75,7 +75,7 @@ def test_json_keeps_letters_and_integers() -> None:
     assert '"items": [9, 10, 1099511627776]' in INTEGERS.to_json()
 
 
-def test_floats_never_promise_more_than_the_exact_numbers() -> None:
+def test_floats_never_guarantee_more_than_the_exact_numbers() -> None:
     assert Fraction(repr(TEXTS.to_dict()["guarantee"]["epsilon"])) >= Fraction(1, 3)
     assert TEXTS.to_dict()["guarantee"]["delta"] == 1e-6
 
@@ -123,7 +123,7 @@ def test_text_of_nothing_says_what_was_needed() -> None:
 
 
 def test_lack_of_privacy_is_said_in_every_form() -> None:
-    open_result = result((1, 2), promise=PROMISE.without_privacy("it was asked for"))
+    open_result = result((1, 2), guarantee=GUARANTEE.without_privacy("it was asked for"))
     assert "not private: it was asked for" in str(open_result)
     assert open_result.to_dict()["guarantee"]["private"] is False
     assert open_result.to_dict()["guarantee"]["notes"] == ["it was asked for"]
@@ -142,7 +142,7 @@ def supported(supports: dict[str, int], *chosen: str, rules: bool = False, units
     values = [supports["".join(sorted(itemset))] for itemset in listed]
     kind = Consistency.MONOTONE if rules else Consistency.AS_DRAWN
     found = release(listed, values, noise=DiscreteLaplace(Fraction(10**6)), consistency=kind, bits=SystemBits())
-    return TopItemsets(itemsets, (2, 2), "auto", "exponential", PROMISE, supports=found, units=units)
+    return TopItemsets(itemsets, (2, 2), "auto", "exponential", GUARANTEE, supports=found, units=units)
 
 
 SUPPORTS = {"a": 9, "b": 8, "c": 6, "ab": 7, "bc": 5}
@@ -217,7 +217,7 @@ def test_noise_beyond_the_units(units: int) -> None:
     extremes = LARGEST_SUPPORT, -LARGEST_SUPPORT
     ends = ((LARGEST_SUPPORT - 9, LARGEST_SUPPORT), (0, 0))
     drawn = SupportRelease(itemsets, extremes, ends, DiscreteLaplace(Fraction(1)), Consistency.AS_DRAWN)
-    value = TopItemsets(itemsets, (2, 2), "auto", "exponential", PROMISE, supports=drawn, units=units)
+    value = TopItemsets(itemsets, (2, 2), "auto", "exponential", GUARANTEE, supports=drawn, units=units)
     assert value.to_pandas()["noisy_support"].tolist() == list(extremes)
     assert value.to_arrow()["noisy_support"].to_pylist() == list(extremes)
     assert value.to_pandas()["support"].tolist() == [min(1, extreme / units) for extreme in extremes]

@@ -332,7 +332,7 @@ def test_what_agrees_with_its_neighbourhood_is_not_moved(family: list[frozenset[
 
 
 def test_one_value_may_get_worse() -> None:
-    """Only the largest error is promised not to grow: c of the chain is exact, and is moved."""
+    """Only the largest error is guaranteed not to grow: c of the chain is exact, and is moved."""
     chain = [frozenset("a"), frozenset("ab")]
     assert consistent(chain, [4, 10]) == (7, 7)
 

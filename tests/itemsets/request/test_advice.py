@@ -130,9 +130,9 @@ def test_a_list_emptied_by_small_supports(k: int, said: str, charged: bool, tmp_
     options: dict[str, Any] = {"catalogue": catalogue, "epsilon": 10, "release_support": 1, "min_support": 10_000}
     found = dpmine.top_itemsets([["a", "b"]] * 500, k, **options, **ledger)
     assert (len(found), found.left_out) == (0, k)
-    paid = "The run was still charged. " if charged else ""
+    still = "The run was still charged. " if charged else ""
     assert found.advice == (
-        f"{said} a noisy support to be listed. {paid}Try `min_support=0`, which lists all that is chosen; another run "
+        f"{said} a noisy support to be listed. {still}Try `min_support=0`, which lists all that is chosen; another run "
         "is charged as much again."
     )
     assert str(found).splitlines()[1] == found.to_dict()["advice"] == found.advice

@@ -19,7 +19,7 @@ SMALL = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
     "spark.driver.memory": "1g",
-    # Most of these jobs end before a second compiler pays; and a job that waits for memory would wait for ever.
+    # Most of these jobs end before a second compiler helps; and a job that waits for memory would wait for ever.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+ExitOnOutOfMemoryError",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.read import engine_of
+from dpmine.io.source import Columns
+from dpmine.itemsets.read import engine_of, read_transactions
 from dpmine.itemsets.spark import counting as spark_depth
 from dpmine.itemsets.spark.counting import Ranks, depth, stored_threshold
-from dpmine.itemsets.transactions.interface import Engine
+from dpmine.options.names import SPARK
 
 SUPPORTS = st.lists(st.integers(0, 30), min_size=1, max_size=12)
 
@@ -71,10 +72,10 @@ def test_small_data_are_stored_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_engines() -> None:
-    assert engine_of("local", [["a", "b"]]) is Engine.LOCAL
-    assert engine_of("spark", "sales.parquet") is engine_of("spark", ["a.parquet", "b.parquet"]) is Engine.SPARK
-    for data in ([["a", "b"]], [], 3, {"a": 1}):
+    assert engine_of("local", [["a", "b"]]).name == "local"
+    assert engine_of("spark", "sales.parquet") is SPARK
+    for data in ([["a", "b"]], [], 3, {"a": 1}, ["a.parquet", "b.csv"]):
         with pytest.raises(BadParameter, match="Spark DataFrame"):
-            engine_of("spark", data)
+            read_transactions(data, Columns(), engine="spark")
     with pytest.raises(BadParameter, match="engine"):
         engine_of("flink", "a.parquet")

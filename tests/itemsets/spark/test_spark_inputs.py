@@ -114,7 +114,9 @@ def test_columns_that_do_not_fit(
 
 
 @pytest.mark.parametrize("natively", [True, False])
-def test_the_price_is_said_before_any_row_is_read(spark: Any, monkeypatch: pytest.MonkeyPatch, natively: bool) -> None:
+def test_the_counting_note_is_said_before_any_row_is_read(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, natively: bool
+) -> None:
     """Every row would fail. The bytes are the columns' alone, so that nothing of the data is said."""
     monkeypatch.setattr(executors, "_known", {spark: natively})
     frame = spark.range(4).selectExpr("id as u", "id as b", f"cast(concat('{CANARY}', id) as int) as i")

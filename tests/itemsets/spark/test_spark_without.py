@@ -1,4 +1,4 @@
-"""The engine "spark" where something is missing: one line that says what to do, and nobody has paid."""
+"""The engine "spark" where something is missing: one line that says what to do, and nothing was charged."""
 
 from __future__ import annotations
 

@@ -179,6 +179,6 @@ def test_auto_takes_it_for_many_places() -> None:
         asked(mechanism="auto", k=k, catalogue=range(1000)).way.name for k in (MANY_PLACES - 1, MANY_PLACES)
     ]
     assert names == ["exponential", "items_first"]
-    assert "items_first" in asked(mechanism="auto", k=MANY_PLACES, catalogue=range(1000)).reason
+    assert "items_first" in asked(mechanism="auto", k=MANY_PLACES, catalogue=range(1000)).way.reason
     assert asked(mechanism="auto", k=MANY_PLACES, catalogue=range(MANY_PLACES)).way.name != "items_first"
     assert asked(mechanism="auto", k=MANY_PLACES, size=1, catalogue=range(1000)).way.name != "items_first"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pytest
@@ -17,12 +20,11 @@ from dpmine.itemsets.release.supports import Consistency, release, with_subsets
 from dpmine.itemsets.ways import registry
 from dpmine.itemsets.ways.registry import build_way, rivals
 from dpmine.itemsets.ways.way import Chosen, ListTerms, Way
+from dpmine.options import names
 from dpmine.planning import plan_list
 from dpmine.privacy import Neighbors, Zcdp
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.ways.universe import ItemsetUniverse
 
@@ -90,7 +92,7 @@ def test_a_way_in_the_registry_is_known_by_name_to_auto_and_to_the_planner() -> 
     assert (by_name.mechanism, by_name.requested) == ("toy", "toy")
     long = ListTerms(21, TERMS.epsilon, TERMS.delta, TERMS.neighbors, catalogue_size=10)
     assert build_way(long).reason == "auto uses toy: it is the best of long lists."
-    assert build_way(TERMS).way.name == "discover"
+    assert build_way(TERMS).name == "discover"
     row = next(row for row in plan_list(20).rows if row.mechanism == "toy")
     assert (row.lead, row.right_from, row.rounds) == (4, 7, "no rounds")
     with pytest.raises(BadParameter, match="toy keeps nothing: leave kbar out"):
@@ -124,8 +126,17 @@ def test_what_auto_takes_is_a_rival(changes: dict[str, Any]) -> None:
     """The planner compares what "auto" does, and nothing that cannot be used."""
     given = {"count": 20, "epsilon": TERMS.epsilon, "delta": TERMS.delta, "neighbors": TERMS.neighbors, **changes}
     terms = ListTerms(**given)
-    names = [way.name for way in rivals(terms)]
-    assert build_way(terms).way.name in names
-    assert ("discover" in names) is not terms.has_catalogue
-    assert ("exponential" in names) is (terms.catalogue_size is not None)
-    assert ("limited_domain" in names) is (terms.delta > 0)
+    rival_names = [way.name for way in rivals(terms)]
+    assert build_way(terms).name in rival_names
+    assert ("discover" in rival_names) is not terms.has_catalogue
+    assert ("exponential" in rival_names) is (terms.catalogue_size is not None)
+    assert ("limited_domain" in rival_names) is (terms.delta > 0)
+
+
+@every("named", [*names.WAYS])
+def test_every_way_names_its_proof_and_has_its_row_in_the_choice_of_mechanisms(named: names.Named) -> None:
+    root = Path(__file__).parents[3]
+    notes = re.findall(r"docs/proofs/\S+\.md", import_module(named.load().__module__).__doc__ or "")
+    assert notes
+    assert all((root / note).is_file() for note in notes)
+    assert f"| `{names.typed_names(named.name)}` |" in (root / "docs/how-to/choosing.md").read_text(encoding="utf-8")

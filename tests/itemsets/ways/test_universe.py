@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from support.cases import every
-from support.conformance.adversary import check_head, check_next_floor, check_size, interesting_floors
+from support.conformance.protocol import check_head, check_next_floor, check_size, interesting_floors
 from support.goodness import assert_sampled_law
 from support.mechanisms import PURE
 from support.oracles.itemsets import all_supports, baskets_of
@@ -25,14 +25,14 @@ from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
 from dpmine.privacy import Neighbors
 from dpmine.selection.recommend import build_mechanism
 from dpmine.selection.select import law
-from dpmine.selection.universes.base import MANY_DUMMIES
 from dpmine.selection.universes.dense import Dense
+from dpmine.selection.universes.protocol import MANY_DUMMIES
 
 if TYPE_CHECKING:
     from support.oracles.itemsets import Units
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.universes.base import Level
+    from dpmine.selection.universes.protocol import Level
 
 Truth = dict[Any, int]
 """Itemsets and their supports."""
@@ -75,7 +75,7 @@ def bought(truth: Truth) -> Truth:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("items", "sizes"), [(4, range(1, 2)), (4, range(2, 3)), (4, range(3, 4)), (3, range(1, 4))])
 @pytest.mark.slow
-def test_small_universe_keeps_every_promise_exactly(seed: int, items: int, sizes: range) -> None:
+def test_small_universe_keeps_every_guarantee_exactly(seed: int, items: int, sizes: range) -> None:
     """The laws of members and tails are bracketed by enumeration of bit tapes."""
     units = random_units(seed, units=5, items=items)
     truth = truth_of(units, items, sizes)

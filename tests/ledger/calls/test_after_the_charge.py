@@ -69,10 +69,10 @@ def test_histories_show_what_there_is(tmp_path: Path, capfd: pytest.CaptureFixtu
     command = ["ledger", "history", "--ledger", url, "--dataset", "shop"]
     assert run(command) == 0
     assert capfd.readouterr().out.splitlines()[0].split("\t")[2:] == ["grant", "ε = 2, δ = 0", ""]
-    promise = dpmine.ExPostGuarantee(
+    guarantee = dpmine.ExPostGuarantee(
         Fraction(1), Fraction(0), Neighbors.REPLACE_ONE, "row", ex_post_epsilon=Fraction(1)
     )
-    ledger.settle(ledger.charge("shop/north", promise, job="search"), "1/2")
+    ledger.settle(ledger.charge("shop/north", guarantee, job="search"), "1/2")
     assert run(command) == 0
     lines = [line.split("\t")[4:] for line in capfd.readouterr().out.splitlines()]
     assert lines == [
@@ -117,10 +117,10 @@ def test_a_picture_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
 def test_a_charge_does_not_trust_a_history_that_was_cut(tmp_path: Path) -> None:
     ledger = dpmine.Ledger(f"sqlite:///{tmp_path / 'b.db'}")
     ledger.grant("shop", epsilon=1)
-    promise = Guarantee(Fraction(1), Fraction(0), Neighbors.REPLACE_ONE)
-    ledger.charge("shop", promise, job="")
+    guarantee = Guarantee(Fraction(1), Fraction(0), Neighbors.REPLACE_ONE)
+    ledger.charge("shop", guarantee, job="")
     with closing(sqlite3.connect(tmp_path / "b.db")) as connection, connection:
         connection.execute("DELETE FROM dpmine_history WHERE number = 2")
     for book in (ledger, dpmine.Ledger(f"sqlite:///{tmp_path / 'b.db'}")):
         with pytest.raises(dpmine.BadLedger, match="not those of its history"):
-            book.charge("shop", promise, job="")
+            book.charge("shop", guarantee, job="")

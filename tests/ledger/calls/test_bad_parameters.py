@@ -202,6 +202,7 @@ CALLS = {
             "max_items_per_unit": [3, 0, "x"],
             "release_support": [*NOT_POSITIVE[1:], "half"],
             "rules": NO_TRUTH,
+            "lift_of": ["", "unions", 7, "units"],
             "min_support": [-1, 0, 5, "x", True],
             "units": [*NO_WHOLE, 2**63],
             "memory": ["x", 1, -1, True, [], "1 apple"],

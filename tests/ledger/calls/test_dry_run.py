@@ -48,8 +48,8 @@ def test_a_call_says_its_charge_and_makes_none(call: Any, arguments: Any, option
         assert said.left.startswith("ε = 2, δ = ")
         assert f"shop would have {said.left} left" in str(said)
     assert shop.budget("shop").entries == 1
-    paid = call(*arguments, **options, ledger=shop, dataset="shop")
-    assert paid.guarantee == said.guarantee
+    charged = call(*arguments, **options, ledger=shop, dataset="shop")
+    assert charged.guarantee == said.guarantee
     assert shop.budget("shop").left_of("shop") == said.left
 
 

@@ -27,7 +27,7 @@ def ledger(tmp_path: Path) -> dpmine.Ledger:
     return book
 
 
-def test_a_charge_pays_for_one_fit(ledger: dpmine.Ledger) -> None:
+def test_a_charge_covers_one_fit(ledger: dpmine.Ledger) -> None:
     model = dpmine.PrivateLogisticRegression(lambdas=[0.1], epsilon="0.1", ledger=ledger, dataset="shop")
     charge = model.charge()
     model.fit_charged(X, Y, charge)
@@ -36,7 +36,7 @@ def test_a_charge_pays_for_one_fit(ledger: dpmine.Ledger) -> None:
     assert ledger.budget("shop").spent.epsilon == Fraction(1, 10)
 
 
-def test_a_charge_pays_for_its_own_parameters(ledger: dpmine.Ledger) -> None:
+def test_a_charge_covers_its_own_parameters(ledger: dpmine.Ledger) -> None:
     model = dpmine.PrivateLogisticRegression(lambdas=[0.1], epsilon="0.1", ledger=ledger, dataset="shop")
     charge = model.charge()
     with pytest.raises(dpmine.BadParameter, match="covers one run"):

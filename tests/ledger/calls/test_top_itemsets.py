@@ -133,7 +133,7 @@ def test_unusable_parameters_cost_nothing(url: str, case: str) -> None:
         {"catalogue": "from-data", "rules": True},
     ],
 )
-def test_runs_that_promise_nothing_are_refused(url: str, options: dict[str, Any]) -> None:
+def test_runs_that_guarantee_nothing_are_refused(url: str, options: dict[str, Any]) -> None:
     with pytest.raises(NotPrivate, match="private runs only"):
         dpmine.top_itemsets(sealed_stream(), 3, release_support=1, ledger=url, dataset="shop", **options)
     assert spent(url) == (0, 0)

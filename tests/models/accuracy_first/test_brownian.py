@@ -166,7 +166,7 @@ def highest_ratios() -> tuple[Array, Array]:
 
 @pytest.mark.statistical
 def test_paths_exceed_the_charge_with_probability_at_most_delta() -> None:
-    """False alarm: 1e-7 if the probability is δ; that it is near δ shows that one side is all there is to pay for."""
+    """False alarm: 1e-7 if the probability is δ; that it is near δ shows that one side is all there is to cover."""
     _, charged = highest_ratios()
     exceeded = int((charged > 1).sum())
     assert stats.binom.sf(exceeded, charged.size, DELTA) > FALSE_ALARM

@@ -83,17 +83,17 @@ def test_names_and_defaults_are_pinned() -> None:
 def test_the_contract(kind: Any, data: Any, method: str) -> None:
     features, answers = data()
     fitted = kind(method=method)._fit(features, answers, bits=NumpyBits(1))
-    promise = fitted.guarantee_
+    guarantee = fitted.guarantee_
     assert fitted.reached_ is True
-    assert isinstance(promise, ExPostGuarantee)
-    assert 0 < promise.ex_post_epsilon < promise.epsilon == promise.epsilon_max == 10
-    assert promise.delta == (Fraction(1, 10**6) if method == "brownian" else 0)
-    assert (promise.neighbors, promise.unit, promise.private) == (Neighbors.REPLACE_ONE, "row", True)
+    assert isinstance(guarantee, ExPostGuarantee)
+    assert 0 < guarantee.ex_post_epsilon < guarantee.epsilon == guarantee.epsilon_max == 10
+    assert guarantee.delta == (Fraction(1, 10**6) if method == "brownian" else 0)
+    assert (guarantee.neighbors, guarantee.unit, guarantee.private) == (Neighbors.REPLACE_ONE, "row", True)
     assert fitted.coef_.shape == ((3,) if kind is ridge else (1, 3))
     assert np.shape(fitted.intercept_) == (() if kind is ridge else (1,))
     assert np.ravel(fitted.intercept_).tolist() == [0.0]
-    assert "excess risk, on the clipped rows, is above 0.02 was at most 0.1" in promise.notes[0]
-    assert "public bound 1 on their L1 norm" in promise.notes[1]
+    assert "excess risk, on the clipped rows, is above 0.02 was at most 0.1" in guarantee.notes[0]
+    assert "public bound 1 on their L1 norm" in guarantee.notes[1]
 
 
 def test_notes_tell_what_is_taken_as_public() -> None:
@@ -253,7 +253,7 @@ def test_classes_may_be_given_in_any_order() -> None:
 
 @pytest.mark.parametrize(("kind", "data"), CASES)
 def test_nothing_reached(kind: Any, data: Any) -> None:
-    """It costs the price of accepting none and the last level, and there is no model."""
+    """Its charge is that of accepting none and the last level, and there is no model."""
     features, answers = data(300)
     fitted = out_of_reach(kind, epsilon_max=10**4)._fit(features, answers, bits=NumpyBits(5))
     assert fitted.reached_ is False

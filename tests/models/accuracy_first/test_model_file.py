@@ -86,7 +86,7 @@ def test_what_was_asked_for_is_what_it_was_at_the_fit() -> None:
     assert (again.excess_risk, again.x_bound) == (Fraction(1, 10), 1)
 
 
-def test_the_price_is_part_of_the_file() -> None:
+def test_the_charge_is_part_of_the_file() -> None:
     """A model that reached its target has weights."""
     document = json.loads(fitted(AccuracyFirstRidge, "unreached").to_json())
     with pytest.raises(BadData):

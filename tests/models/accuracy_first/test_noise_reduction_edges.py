@@ -113,7 +113,7 @@ positive = st.fractions(min_value=Fraction(1, 10**6), max_value=10**6)
 
 
 @given(positive, st.lists(positive, min_size=1, max_size=5, unique=True).map(sorted), st.integers(1, 5000))
-def test_lattice_is_fine_and_pays_for_rounding(
+def test_lattice_is_fine_and_is_charged_for_rounding(
     sensitivity: Fraction, epsilons: list[Fraction], coordinates: int
 ) -> None:
     lattice = Lattice.of(epsilons, sensitivity=sensitivity, coordinates=coordinates)
@@ -130,7 +130,7 @@ small = st.floats(-1e3, 1e3)
 
 
 @given(st.lists(st.tuples(small, small), min_size=1, max_size=6), st.sampled_from([Fraction(1), Fraction(1, 10**9)]))
-def test_rounded_values_differ_by_what_is_paid_for(pairs: list[tuple[float, float]], extra: Fraction) -> None:
+def test_rounded_values_differ_by_what_is_charged_for(pairs: list[tuple[float, float]], extra: Fraction) -> None:
     """K, for the smallest sensitivity that the two vectors allow, and nearly so."""
     left, right = (np.array(side) for side in zip(*pairs, strict=True))
     distance = sum((abs(Fraction(a) - Fraction(b)) for a, b in pairs), Fraction(0)) + extra / 10**6
@@ -139,7 +139,7 @@ def test_rounded_values_differ_by_what_is_paid_for(pairs: list[tuple[float, floa
     assert moved <= distance // lattice.step + len(pairs)
 
 
-def test_rounding_can_cost_all_that_is_paid_for() -> None:
+def test_rounding_can_cost_all_that_is_charged_for() -> None:
     lattice = Lattice.of([Fraction(1)], sensitivity=Fraction(4), coordinates=4)
     half, size = float(lattice.step) / 2, 2**20
     left = np.array([half, half, half, half])  # to even: all to 0

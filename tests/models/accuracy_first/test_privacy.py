@@ -1,6 +1,6 @@
-"""Steps and weights on neighbours stay within their price; searches with too little noise do not.
+"""Steps and weights on neighbours stay within their charge; searches with too little noise do not.
 
-The price belongs to the outcome: Pr[A(D) ∈ S] ≤ e^{ε_0 + ε_t} Pr[A(D') ∈ S] for events S of step t.
+The charge belongs to the outcome: Pr[A(D) ∈ S] ≤ e^{ε_0 + ε_t} Pr[A(D') ∈ S] for events S of step t.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ ONES: tuple[Any, Any] = np.ones((SIZE, 1)), np.ones(SIZE)
 FLIPPED: tuple[Any, Any] = np.ones((SIZE, 1)), np.array([-1.0, 1.0, 1.0, 1.0])
 
 
-def noise_for(price: Fraction) -> ThresholdTest:
-    half = price / 2
-    return ThresholdTest(Fraction(0), ExponentialNoise(1 / half), ExponentialNoise(2 / half), price, half)
+def noise_for(charge: Fraction) -> ThresholdTest:
+    half = charge / 2
+    return ThresholdTest(Fraction(0), ExponentialNoise(1 / half), ExponentialNoise(2 / half), charge, half)
 
 
 @dataclass(frozen=True)
@@ -64,20 +64,20 @@ class Audited:
         steps, weights = zip(*found, strict=True)
         return np.array(steps), np.array(weights)
 
-    def prices(self) -> list[float]:
+    def charges(self) -> list[float]:
         accepted = [float(self.test.charge + epsilon) for epsilon in self.epsilons]
         return [*accepted, float(self.test.charge_of_none + self.epsilons[-1])]
 
     def worst(self) -> float:
-        """A lower confidence bound on the largest loss beyond its price."""
+        """A lower confidence bound on the largest loss beyond its charge."""
         bits = NumpyBits(11)
         pair = [self.outcomes(*data, bits) for data in (ONES, FLIPPED)]
         edges = np.quantile(np.concatenate([weights for _, weights in pair]), np.linspace(0.02, 0.98, 13))
         found = []
-        for step, price in enumerate(self.prices()):
+        for step, charge in enumerate(self.charges()):
             one, other = (_counts(weights[steps == step], edges) for steps, weights in pair)
             both = [*zip(one, other, strict=True), *zip(other, one, strict=True)]
-            found += [_log_ratio(more, fewer, self.runs) - price for more, fewer in both]
+            found += [_log_ratio(more, fewer, self.runs) - charge for more, fewer in both]
         return max(found)
 
 
@@ -104,7 +104,7 @@ WATCHFUL = Audited(
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("audited", [STEEP, WATCHFUL])
-def test_no_outcome_tells_more_than_its_price(audited: Audited) -> None:
+def test_no_outcome_tells_more_than_its_charge(audited: Audited) -> None:
     assert audited.worst() <= 0
 
 
@@ -131,9 +131,9 @@ def test_a_test_without_noise_is_noticed() -> None:
 
 
 @pytest.mark.statistical
-def test_a_price_that_leaves_out_the_levels_is_noticed() -> None:
+def test_a_charge_that_leaves_out_the_levels_is_noticed() -> None:
     class Forgetful(Audited):
-        def prices(self) -> list[float]:
+        def charges(self) -> list[float]:
             return [float(self.test.charge)] * (len(self.epsilons) + 1)
 
     assert Forgetful(STEEP.method, STEEP.ridge, STEEP.target, STEEP.epsilons, STEEP.test, FEWER).worst() > 0

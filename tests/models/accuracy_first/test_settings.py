@@ -169,10 +169,10 @@ def test_advice_that_would_be_of_no_use_is_not_given(kind: Any, data: Any) -> No
     trivial, bound = (math.log(2), {}) if kind is AccuracyFirstLogistic else (4.5, {"y_bound": 3})
     estimator = kind(**{**GIVEN, **bound, "excess_risk": trivial / 50})
     estimator.set_params(epsilon_max=1000).fit(*data(300))
-    price = estimator._settings().terms(_bounds(estimator, 300)).test.charge
+    charge = estimator._settings().terms(_bounds(estimator, 300)).test.charge
     for share, useful in ((Fraction(1, 20), True), (Fraction(1, 30), False)):
         with pytest.raises(BadParameter) as caught:
-            estimator.set_params(epsilon_max=price * share).fit(*data(300))
+            estimator.set_params(epsilon_max=charge * share).fit(*data(300))
         assert ("Start from" in str(caught.value)) == useful
         assert (f"weights of 0 are within {trivial:.4g}" in str(caught.value)) != useful
 
@@ -243,8 +243,8 @@ def test_levels_that_are_given_are_taken() -> None:
     assert list(terms_of(epsilons=range(1, 4)).epsilons) == [1, 2, 3]
 
 
-def test_a_test_pays_for_the_levels_there_are() -> None:
-    """Their number enters its price, whoever counted them."""
+def test_a_test_is_charged_for_the_levels_there_are() -> None:
+    """Their number enters its charge, whoever counted them."""
     listed = terms_of(epsilons=[Fraction(1 + k, 100) for k in range(50)], steps=1000)
     assert listed.test.charge == terms_of(steps=50).test.charge < terms_of(steps=1000).test.charge
 

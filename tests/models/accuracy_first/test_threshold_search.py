@@ -48,7 +48,7 @@ class Watched:
 
 
 @every("good", [0, 1, 2, 3, 6, 7, 62, 63, 64, 100, 299])
-def test_the_first_good_one_at_its_own_price(good: int) -> None:
+def test_the_first_good_one_at_its_own_charge(good: int) -> None:
     watched = Watched(good)
     outcome = watched.search()
     assert (outcome.step, outcome.weights.tolist(), outcome.charge) == (good, [good], 5 + good + 1)

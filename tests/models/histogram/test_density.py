@@ -18,12 +18,12 @@ from dpmine.models.histogram.training import Axis, Bounds, Grid, NoisyHistogram
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PROMISE = Guarantee(Fraction(1, 3), Fraction(1, 10**6), Neighbors.REPLACE_ONE, "row")
+GUARANTEE = Guarantee(Fraction(1, 3), Fraction(1, 10**6), Neighbors.REPLACE_ONE, "row")
 
 
 def _density(weights: Sequence[int], lower: float = 0, upper: float = 1) -> Density:
     grid = Grid((Axis(Bounds.of(lower, upper), len(weights)),))
-    return Density(NoisyHistogram(grid, tuple(weights)), (len(weights), 99), "exponential", PROMISE)
+    return Density(NoisyHistogram(grid, tuple(weights)), (len(weights), 99), "exponential", GUARANTEE)
 
 
 def test_pdf() -> None:

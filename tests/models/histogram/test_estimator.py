@@ -55,10 +55,10 @@ def test_the_shape_of_what_is_learnt() -> None:
 
 
 def test_guarantee() -> None:
-    promise = _model(epsilon=0.1, delta="1e-9", bins=[2, 4]).fit(X).guarantee_
-    assert (promise.epsilon, promise.delta) == (Fraction(1, 10), Fraction(1, 10**9))
-    assert (promise.neighbors, promise.unit, promise.private) == (Neighbors.REPLACE_ONE, "row", True)
-    assert any("nearest bound" in note for note in promise.notes)
+    guarantee = _model(epsilon=0.1, delta="1e-9", bins=[2, 4]).fit(X).guarantee_
+    assert (guarantee.epsilon, guarantee.delta) == (Fraction(1, 10), Fraction(1, 10**9))
+    assert (guarantee.neighbors, guarantee.unit, guarantee.private) == (Neighbors.REPLACE_ONE, "row", True)
+    assert any("nearest bound" in note for note in guarantee.notes)
 
 
 @every("delta", ["1e-6", 0])

@@ -34,7 +34,7 @@ from dpmine.models.histogram.training import (
     records_needed,
 )
 
-PROMISE = Guarantee(Fraction(1, 3), Fraction(1, 10**6), Neighbors.REPLACE_ONE, "row")
+GUARANTEE = Guarantee(Fraction(1, 3), Fraction(1, 10**6), Neighbors.REPLACE_ONE, "row")
 ALPHA = Fraction(1, 2)
 PAIRS = np.random.default_rng(7).beta(2, 5, (6000, 2))
 
@@ -52,7 +52,7 @@ def _density(weights: Any, lower: float = 0, upper: float = 1) -> Density:
     given = np.array(weights)
     first, second = given.shape
     histogram = NoisyHistogram(_grid(first, second, lower, upper), tuple(given.ravel().tolist()))
-    return Density(histogram, ((9, 9),), "exponential", PROMISE)
+    return Density(histogram, ((9, 9),), "exponential", GUARANTEE)
 
 
 def _model(**changes: Any) -> PrivateHistogram:
@@ -157,8 +157,8 @@ def test_the_shape_of_what_is_learnt() -> None:
     assert model.bin_width_ == (1 / (len(first) - 1), 3 / (len(second) - 1))
     assert float(model.density_.sum()) * np.prod(model.bin_width_) == pytest.approx(1)
     assert model.n_features_in_ == 2
-    promise = model.guarantee_
-    assert (promise.epsilon, promise.delta, promise.unit) == (Fraction(1), Fraction(1, 10**6), "row")
+    guarantee = model.guarantee_
+    assert (guarantee.epsilon, guarantee.delta, guarantee.unit) == (Fraction(1), Fraction(1, 10**6), "row")
     assert _model(bins=[(2, 3)]).fit(PAIRS[:4]).guarantee_.delta == 0
 
 
@@ -290,7 +290,7 @@ def test_results_as_text_json_and_arrow() -> None:
     assert [row["density"] for row in table] == [1 / 8, 1 / 24, 1 / 12, 0]
     lines = str(density).splitlines()
     assert lines[0].startswith("[0, 2)\t[0, 2)\t0.125\t█")
-    assert lines[4] == f"(2 x 2 cells, chosen by exponential; {PROMISE})"
+    assert lines[4] == f"(2 x 2 cells, chosen by exponential; {GUARANTEE})"
 
 
 def test_plot_shows_the_density_and_its_guarantee() -> None:

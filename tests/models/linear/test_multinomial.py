@@ -95,7 +95,7 @@ def test_the_solver_finds_the_minimiser(size: int, columns: int, classes: int, r
 
 
 @every("ridge", [0.01, 0.3])
-def test_both_methods_keep_the_promise(ridge: float) -> None:
+def test_both_methods_keep_the_guarantee(ridge: float) -> None:
     """The certificate accepts what Newton's method found, and the public number of steps of descent ends close by."""
     data, loss = examples_of(400, 3, 4), MultinomialLoss(4)
     tilt = np.random.default_rng(3).normal(size=data.dimension) * 0.02
@@ -184,9 +184,9 @@ def test_one_of_several_regularisers_is_chosen() -> None:
 ])  # fmt: skip
 def test_the_guarantee_is_one_budget_for_all_classes(noise: str, method: str, delta: Any, rho: Any) -> None:
     model = dpmine.PrivateLogisticRegression(classes=list(range(7)), noise=noise, method=method)
-    promised = model.guarantee(features=["a", "b"])
+    guaranteed = model.guarantee(features=["a", "b"])
     found = model.fit(*three_clouds(200)).guarantee_
-    for guarantee in (promised, found):
+    for guarantee in (guaranteed, found):
         assert [guarantee.epsilon, guarantee.delta, guarantee.rho] == [1, delta, rho]
     assert any("a label that is none of them, or missing, counts as the first" in note for note in found.notes)
 

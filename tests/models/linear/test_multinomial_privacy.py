@@ -122,7 +122,7 @@ def in_the_plane(epsilon: float, moves: list[Any]) -> float:
 
 @every("pair", PAIRS[:3])
 @every(("epsilon", "delta"), [("1", "1e-3"), ("3", "0.01"), ("0.3", "1e-5")])
-def test_all_corners_are_paid_for(pair: Any, epsilon: str, delta: str) -> None:
+def test_all_corners_are_covered(pair: Any, epsilon: str, delta: str) -> None:
     rate = float(MultinomialGaussianNoise(Fraction(delta), 3).tilt(Fraction(epsilon), Fraction(0)).rate)
     assert in_the_plane(float(epsilon), corners(pair, rate)) <= float(delta)
 

@@ -52,16 +52,16 @@ def test_auto_takes_the_shorter_noise(method: str, epsilon: str, last_gamma: int
 
 @every("kind", [PrivateLogisticRegression, PrivateHuberSVC])
 @every("features", [FEW, MANY])
-def test_what_is_fitted_is_what_was_promised(kind: Any, features: int) -> None:
+def test_what_is_fitted_is_what_was_guaranteed(kind: Any, features: int) -> None:
     model = kind(feature_bounds=(-1, 1))
-    promise = model.guarantee(features=names(features))
+    stated = model.guarantee(features=names(features))
     guarantee = model.fit(*clouds(features)).guarantee_
-    assert guarantee.delta == promise.delta == (DELTA if features == MANY else 0)
-    assert (guarantee.epsilon, guarantee.zcdp) == (promise.epsilon, promise.zcdp)
+    assert stated.delta == guarantee.delta == (DELTA if features == MANY else 0)
+    assert (stated.epsilon, stated.zcdp) == (guarantee.epsilon, guarantee.zcdp)
     assert any("Gaussian noise" in note for note in guarantee.notes) == (features == MANY)
 
 
-def test_before_the_number_of_features_is_known_the_promise_is_the_most() -> None:
+def test_before_the_number_of_features_is_known_the_guarantee_is_the_most() -> None:
     assert PrivateLogisticRegression().guarantee().delta == DELTA
     assert PrivateLogisticRegression(noise="gamma").guarantee().delta == 0
     rows, labels = clouds(FEW)
@@ -71,7 +71,7 @@ def test_before_the_number_of_features_is_known_the_promise_is_the_most() -> Non
 
 @every("kind", [PrivateLogisticRegression, PrivateRidge])
 @every("method", ["objective", "output"])
-def test_a_charge_made_before_the_features_are_known_pays_for_any_number(kind: Any, method: str) -> None:
+def test_a_charge_made_before_the_features_are_known_covers_any_number(kind: Any, method: str) -> None:
     """In all that a ledger adds up: without δ, the noise of few weights has a larger ρ."""
     given: dict[str, Any] = {"target_bounds": (0, 1)} if kind is PrivateRidge else {"method": method}
     for features in (FEW, MANY):
@@ -85,8 +85,8 @@ def test_what_costs_more_than_its_charge_is_withheld(tmp_path: Path, monkeypatch
     ledger = Ledger(f"sqlite:///{tmp_path / 'l.db'}")
     ledger.grant("people", epsilon=3)
     model = PrivateLogisticRegression(feature_bounds=(-1, 1), ledger=ledger, dataset="people")
-    promised = model.guarantee(features=names(FEW))
-    monkeypatch.setattr(LinearSettings, "guarantee", lambda *_: promised)
+    guaranteed = model.guarantee(features=names(FEW))
+    monkeypatch.setattr(LinearSettings, "guarantee", lambda *_: guaranteed)
     dearer = Guarantee(Fraction(2), Fraction(0), Neighbors.REPLACE_ONE, "row")
     monkeypatch.setattr(LinearSettings, "_guaranteed", lambda *_: dearer)
     with pytest.raises(BadLedger, match="more than was charged"):
@@ -94,7 +94,7 @@ def test_what_costs_more_than_its_charge_is_withheld(tmp_path: Path, monkeypatch
     assert not hasattr(model, "coef_")
 
 
-def test_a_charge_for_few_features_does_not_pay_for_many() -> None:
+def test_a_charge_for_few_features_does_not_cover_many() -> None:
     model = PrivateLogisticRegression(feature_bounds=(-1, 1))
     with pytest.raises(BadParameter, match="covers one run"):
         model.fit_charged(*clouds(MANY), model.charge(names(FEW)))

@@ -182,9 +182,9 @@ def test_the_guarantee_is_for_all_rows_of_a_unit(noise: str, delta: Any, rho: fl
     features, targets = line(200)
     model = dpmine.PrivateRidge(target_bounds=(0, 50), noise=noise, rows_per_unit=rows)
     units = np.arange(200) // 5
-    promised = model.guarantee("person", ["a", "b"])
+    guaranteed = model.guarantee("person", ["a", "b"])
     found = model.fit(features, targets, units=units).guarantee_
-    for guarantee in (promised, found):
+    for guarantee in (guaranteed, found):
         assert guarantee.rho is not None
         assert [guarantee.epsilon, float(guarantee.delta), float(guarantee.rho)] == [1, delta, pytest.approx(rho)]
     assert any("a missing one counts as the middle" in note for note in found.notes)

@@ -1,4 +1,4 @@
-"""The solver's certificate is honest, and its fallback keeps its promise."""
+"""The solver's certificate is honest, and its fallback keeps its guarantee."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cases import every
-from support.conformance.adversary import check_universe
+from support.conformance.protocol import check_universe
 from support.effort import examples
 from support.goodness import assert_sampled_law
 from support.tapes import enumerate_law
@@ -28,7 +28,7 @@ from dpmine.selection.select import law
 
 if TYPE_CHECKING:
     from dpmine.models.pac.hypothesis import HypothesisClass
-    from dpmine.selection.universes.base import Level, Score
+    from dpmine.selection.universes.protocol import Level, Score
 
 VALUES = [0.0, 0.0, 1.0, -1.0, 0.25, float("nan")]
 Row = tuple[tuple[float, ...], bool]
@@ -122,7 +122,7 @@ UNIVERSES = {
 
 @every("name", UNIVERSES)
 @every("width", [1, 2, 3])
-def test_the_universe_keeps_its_promises(name: str, width: int) -> None:
+def test_the_universe_keeps_its_guarantees(name: str, width: int) -> None:
     rows: list[Row] = UNIVERSES[name]  # type: ignore[assignment]
     check_universe(class_of(3, width).universe(records_of(rows, 3)), truth_of(rows, 3, width))
 
@@ -272,7 +272,7 @@ def test_the_miner_may_list_every_conjunction(items: int, size: int) -> None:
 
 
 def test_records_without_a_true_feature_are_in_no_basket() -> None:
-    """`Baskets` promises that none is empty."""
+    """`Baskets` guarantees that none is empty."""
     baskets = _baskets(np.array([[0, 0, 0], [1, 0, 1], [0, 0, 0], [0, 1, 0], [0, 0, 0]], np.bool_))
     assert baskets.items.tolist() == [0, 2, 1]
     assert baskets.basket_starts.tolist() == [0, 2, 3]

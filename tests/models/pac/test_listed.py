@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from support.cases import every
-from support.conformance.adversary import check_universe
+from support.conformance.protocol import check_universe
 from support.goodness import assert_sampled_law
 
 import dpmine
@@ -70,7 +70,7 @@ def test_scores_are_counted_records(case: tuple[list[list[bool]], list[bool]]) -
     assert universe.size == listed.size == len(tables)
 
 
-def test_the_universe_keeps_its_promises() -> None:
+def test_the_universe_keeps_its_guarantees() -> None:
     listed = Listed([over(limit) for limit in (0.5, 1.5, 2.5, 3.5, 9999)])
     check_universe(listed.universe(RECORDS), {0: 2, 1: 3, 2: 2, 3: 1, 4: 2})
 

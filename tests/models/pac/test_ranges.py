@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from models.pac.oracles import correct_at_least, correct_between, some_records
 from support.cases import every
-from support.conformance.adversary import (
+from support.conformance.protocol import (
     check_head,
     check_member,
     check_next_floor,
@@ -82,7 +82,7 @@ def test_small_classes_are_their_definitions(size: int, grid: PublicGrid, seed: 
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_universes_keep_their_promises(seed: int) -> None:
+def test_universes_keep_their_guarantees(seed: int) -> None:
     records, grid = some_records(6, 1, seed), PublicGrid.of(-1, 2, 5)
     check_universe(Thresholds(grid).universe(records), truth_of_thresholds(grid, records))
     grids = (grid, PublicGrid.of(0, 1, 2))
@@ -91,7 +91,7 @@ def test_universes_keep_their_promises(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_intervals_keep_the_promises_of_universes(seed: int) -> None:
+def test_intervals_keep_the_guarantees_of_universes(seed: int) -> None:
     """All but the law of the tail, whose rejections take more bits than can be enumerated."""
     records, grid = some_records(6, 1, seed), PublicGrid.of(-1, 2, 4)
     universe, truth = Intervals(grid).universe(records), truth_of_intervals(grid, records)

@@ -13,7 +13,7 @@ from dpmine import BadParameter, Neighbors, law
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.models.validation.procedure import Trained, select_parameter, train_validated
 from dpmine.models.validation.terms import Stability, ValidationTerms, allowed
-from dpmine.selection.select import MECHANISMS
+from dpmine.selection.mechanisms.registry import MECHANISMS
 
 TRAIN = [Fraction(i % 3, 2) for i in range(20)]
 VALIDATION = [Fraction(i % 2) for i in range(10)]
@@ -78,9 +78,9 @@ def test_approximate_choosers(name: str) -> None:
 
 
 def test_guarantee_of_the_index() -> None:
-    promise = _select([1, 2]).guarantee
-    assert (promise.epsilon, promise.delta) == (Fraction(1, 5), Fraction(1, 10**6))
-    assert (promise.neighbors, promise.unit, promise.private) == (Neighbors.REPLACE_ONE, "row", True)
+    guarantee = _select([1, 2]).guarantee
+    assert (guarantee.epsilon, guarantee.delta) == (Fraction(1, 5), Fraction(1, 10**6))
+    assert (guarantee.neighbors, guarantee.unit, guarantee.private) == (Neighbors.REPLACE_ONE, "row", True)
 
 
 def test_guarantee_of_the_whole_procedure_and_what_was_trained() -> None:

@@ -77,16 +77,16 @@ def test_owner_and_jobs_charge_and_readers_do_not(urls: dict[str, str]) -> None:
     assert (after - before) * 10 == 2
 
 
-def test_a_job_with_a_price_afterwards_is_settled_by_the_jobs_role(urls: dict[str, str]) -> None:
+def test_a_job_with_a_charge_afterwards_is_settled_by_the_jobs_role(urls: dict[str, str]) -> None:
     ledger = dpmine.Ledger(urls["dpmine_jobs"])
-    promise = dpmine.ExPostGuarantee(
+    guarantee = dpmine.ExPostGuarantee(
         epsilon=Fraction(1),
         delta=Fraction(0),
         neighbors=dpmine.Neighbors.REPLACE_ONE,
         unit="unit",
         ex_post_epsilon=Fraction(1),
     )
-    receipt = ledger.charge("shop", promise, job="a search")
+    receipt = ledger.charge("shop", guarantee, job="a search")
     ledger.settle(receipt, "1/2")
     ledger.verify()
 

@@ -45,6 +45,9 @@ NO_PROSE = [
 FIELD = re.compile(r"^ +[\w*]+(?:, [\w*]+)*: (?=\S)", flags=re.MULTILINE)
 """The name of a parameter or an attribute, in a docstring's list of them."""
 
+OTHER_WORDS = re.compile(r"(?<![^\W_])(?:promis|pric|refus|pay(?!load)|paid)", re.IGNORECASE)
+"""How words begin that stand for "guarantee", "charge" and "reject" nowhere, not in identifiers either."""
+
 
 class Passage(NamedTuple):
     """A text of the code: "`code`" stands in it for what is no prose, and a form feed for the name of a parameter."""
@@ -119,6 +122,13 @@ def source(name: str) -> str:
 def test_code_uses_the_words_of_the_list(name: str) -> None:
     found = [f"{name}:{line}: {wrong}" for line, wrong in unwanted(source(name))]
     assert not found, "\n".join(found)
+
+
+@every("name", NAMES)
+def test_identifiers_have_one_word_for_a_charge_and_a_guarantee(name: str) -> None:
+    tokens = tokenize.generate_tokens(io.StringIO(source(name)).readline)
+    found = {token.string for token in tokens if token.type == tokenize.NAME and OTHER_WORDS.search(token.string)}
+    assert not found, f"{name}: {', '.join(sorted(found))}"
 
 
 @every("name", NAMES)

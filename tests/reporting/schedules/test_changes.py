@@ -16,10 +16,10 @@ from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.release.supports import Consistency, release
 from dpmine.ledger.budget import Amount
-from dpmine.reporting.changes import EACH, changes, supports
+from dpmine.reporting.document import Document
 from dpmine.reporting.page.render import render
-from dpmine.reporting.page.windows import windows_of
-from dpmine.reporting.timeline import Passed, Timeline
+from dpmine.reporting.page.windows import EACH, changes, supports, windows_of
+from dpmine.reporting.timeline import PastWindow, Timeline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 NOISES = [DiscreteLaplace(Fraction(1, 4)), DiscreteGaussian(Fraction(1, 50))]
 
 
-def document(rows: dict[str, int], noise: SupportNoise, **others: Any) -> dict[str, Any]:
+def document(rows: dict[str, int], noise: SupportNoise, **others: Any) -> Document:
     listed = [{"items": items.split(), "noisy_support": value, "interval": [0, 1]} for items, value in rows.items()]
-    return {"itemsets": listed, "sizes": [2, 2], "budget": {"supports": noise.to_dict()}, **others}
+    return Document({"itemsets": listed, "sizes": [2, 2], "budget": {"supports": noise.to_dict()}, **others})
 
 
 def test_both_windows_have_their_part_of_the_level() -> None:
@@ -84,7 +84,8 @@ def test_directions(verdict: str) -> None:
 
 
 def test_without_supports_nothing_is_compared() -> None:
-    listed = {"itemsets": [{"items": ["a", "b"], "noisy_support": None, "interval": None}], "sizes": [2, 2]}
+    row = {"items": ["a", "b"], "noisy_support": None, "interval": None}
+    listed = Document({"itemsets": [row], "sizes": [2, 2]})
     assert changes(listed, listed) == ()
     assert supports(listed) == {}
     empty = document({}, NOISES[0])
@@ -108,7 +109,9 @@ def test_all_intervals_hold_together_as_often_as_they_say(noise: SupportNoise, c
             drawn = release(itemsets, truth, noise=noise, consistency=consistency, bits=SystemBits())
             named = {" ".join(sorted(each)): value for each, value in zip(drawn.itemsets, drawn.values, strict=True)}
             documents.append(document(named, noise))
-        true = {tuple(sorted(each)): new - old for each, old, new in zip(itemsets, *truths, strict=True)}
+        true: dict[tuple[Any, ...], int] = {
+            tuple(sorted(each)): new - old for each, old, new in zip(itemsets, *truths, strict=True)
+        }
         found = changes(*documents)
         held += all(row.interval[0] <= true[row.items] <= row.interval[1] for row in found)
         assert len(found) == 5
@@ -157,6 +160,9 @@ def test_the_page_says_which_windows_have_no_result(tmp_path: Path) -> None:
 
 
 def test_a_result_that_was_changed_by_hand_does_not_stop_the_page() -> None:
-    windows = [Passed("W1", {"Pairs": {"itemsets": 7}}, charged=True), Passed("W2", {"Pairs": {}}, charged=True)]
+    windows = [
+        PastWindow("W1", {"Pairs": {"itemsets": 7}}, charged=True),
+        PastWindow("W2", {"Pairs": {}}, charged=True),
+    ]
     (shown,) = windows_of(Timeline(tuple(windows), Amount())).jobs
     assert shown.remarks == ("Pairs: a stored result cannot be shown; restore its file.",)

@@ -68,7 +68,7 @@ def test_a_window_is_charged_once_and_counts_its_own_rows(shop: Shop) -> None:
     assert [str(outcome.charge) for outcome in first.outcomes] == ["ε = 1000, δ = 1/1000"]
     for _ in range(2):
         again = shop.run("2025-W05")
-        assert [outcome.said for outcome in again.outcomes] == ["job 'Pairs 2025-W05': stored before"]
+        assert [outcome.summary for outcome in again.outcomes] == ["job 'Pairs 2025-W05': stored before"]
         assert supports(again) == [3, 30]
     assert shop.charged == ["2025-W05"]
     assert Ledger(shop.url).budget("shop").remaining.epsilon == 51000
@@ -128,7 +128,7 @@ def test_more_runs_later_keep_the_results_of_earlier_windows(shop: Shop) -> None
     assert shop.charged == ["2025-W03", "2025-W04"]
     assert [Fraction(entry.epsilon) for entry in shop.charges] == [1000, 500]
     assert report.timeline is not None
-    assert report.timeline.cost.epsilon == 1500
+    assert report.timeline.charge.epsilon == 1500
 
 
 @every("changes", [{"top": 2}, {"size": "1"}, {"mechanism": "discover"}])
@@ -167,7 +167,7 @@ def test_a_crash_after_the_charge_is_not_charged_again(shop: Shop, monkeypatch: 
     report.raise_failures()
     assert shop.charged == ["2025-W03", "2025-W04"]
     assert report.timeline is not None
-    assert report.timeline.cost.epsilon == 2000
+    assert report.timeline.charge.epsilon == 2000
     shop.run("2025-W03", retry=True).raise_failures()
     assert shop.charged == ["2025-W03", "2025-W04", "2025-W03"]
     assert results(shop) == ["2025-W03", "2025-W04"]
@@ -186,7 +186,12 @@ def test_of_several_jobs_those_without_a_charge_are_run_again(shop: Shop, monkey
         with pytest.raises(KeyboardInterrupt):
             shop.run("2025-W03")
     report = shop.run("2025-W04")
-    assert [outcome.said.partition(": ")[2] for outcome in report.followed] == ["stored before", "done", "done", "done"]
+    assert [outcome.summary.partition(": ")[2] for outcome in report.followed] == [
+        "stored before",
+        "done",
+        "done",
+        "done",
+    ]
     assert shop.charged == ["2025-W03", "2025-W03", "2025-W04", "2025-W04"]
 
 
@@ -270,7 +275,7 @@ def test_disjoint_units_have_all_of_the_budget_in_each_window(tmp_path: Path) ->
     ]
     assert ledger.budget("shop").spent.epsilon == 52000
     assert report.timeline is not None
-    assert report.timeline.cost.epsilon == 52000
+    assert report.timeline.charge.epsilon == 52000
     assert report.unit == "customer, week(at)"
     assert (
         "What the job file asserts is true: no customer, week(at) has data in two windows." in Page(render(report)).text
@@ -337,7 +342,7 @@ def test_what_one_run_lost_is_not_the_failure_of_the_next(shop: Shop, monkeypatc
             shop.run("2025-W03")
     report = shop.run("2025-W04")
     report.raise_failures()
-    assert [outcome.said for outcome in report.others] == ["job 'Items 2025-W03': done"]
+    assert [outcome.summary for outcome in report.others] == ["job 'Items 2025-W03': done"]
     assert shop.charged == ["2025-W03"] * 2 + ["2025-W04"] * 2
 
 

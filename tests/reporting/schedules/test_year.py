@@ -96,7 +96,7 @@ def test_a_year(shop: Shop) -> None:
 
     last = shop.run(WEEKS[-1], results=results)
     assert last.timeline is not None
-    assert last.timeline.cost == budget.spent
+    assert last.timeline.charge == budget.spent
     pairs = {each.window: each.documents["Pairs"] for each in last.timeline.windows}
     assert list(pairs) == WEEKS
     assert {week for week, document in pairs.items() if document is None} == lost

@@ -59,6 +59,18 @@ def compare(candidates: list[Candidate], law: LevelLaw, expected: tuple[list[flo
     assert law.nothing == pytest.approx(nothing, rel=0, abs=1e-9)
 
 
+@every("name", MECHANISMS)
+@every("neighbors", Neighbors)
+@every("candidates", [[9.0, 3.0, 2.0], [4.0, 4.0, 1.0, 0.0], [40.0, 20.0, 20.0, 1.0, DUMMY, DUMMY, DUMMY]])
+def test_every_mechanism_has_the_distribution_of_its_oracle(
+    name: str, neighbors: Neighbors, candidates: list[Candidate]
+) -> None:
+    """A mechanism that is registered without an oracle fails here."""
+    delta = Fraction(1, 10) if MECHANISMS[name].approximate else Fraction(0)
+    mechanism = MECHANISMS[name].audit_variants(Fraction(2), delta, neighbors)[0]
+    compare(candidates, mechanism.law(profile_of(candidates)), law_oracle.OF_MECHANISMS[name](candidates, mechanism))
+
+
 @pytest.mark.parametrize("candidates", KNOWN + PADDED)
 @pytest.mark.parametrize(("epsilon", "delta"), SETTINGS)
 def test_large_margin(candidates: list[Candidate], epsilon: float, delta: float) -> None:

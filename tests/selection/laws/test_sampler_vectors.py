@@ -20,10 +20,10 @@ from support.oracles import laws as law_oracle
 from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.exact.bits import SystemBits
+from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import build_mechanism
-from dpmine.selection.select import MECHANISMS
-from dpmine.selection.universes.base import MANY_DUMMIES
 from dpmine.selection.universes.dense import Dense, Levels
+from dpmine.selection.universes.protocol import MANY_DUMMIES
 
 NOMINAL_RATE = 1e-8
 VECTORS = "vectors/laws.json"

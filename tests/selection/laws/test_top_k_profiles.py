@@ -193,7 +193,7 @@ def leaking(rounds: Rounds, epsilon: Fraction, delta: Fraction) -> float:
 
 @every("claim", DOMAIN_CLAIMS)
 @ONE_RELATION_FIRST
-def test_limited_domain_pays_its_delta_once(relation: Neighbors, claim: DomainClaim) -> None:
+def test_limited_domain_charges_its_delta_once(relation: Neighbors, claim: DomainClaim) -> None:
     """The claim is δ' + δ_1 for k winners; for basic composition δ' = 0, and all of it is reached."""
     rounds, domain = domain_of(claim, UNIT[relation])
     share = domain_share(domain_pairs(relation, domain), limited(domain), rounds, domain)
@@ -283,7 +283,7 @@ def test_limited_domain_needs_its_unit(claim: DomainClaim) -> None:
     assert domain_share(domain_pairs(REPLACE, domain), limited(domain), rounds, domain) > 1.2
 
 
-def test_separate_calls_pay_every_time() -> None:
+def test_separate_calls_charge_every_time() -> None:
     """k calls for one winner each need k δ_1, where one call for k winners needs δ_1."""
     rounds, domain = domain_of((3, 2, "1", "0", 0.05), 2)
     crossing = list(groups(REPLACE, [(5, 3)], (-2.0,)))

@@ -41,7 +41,7 @@ def bought(units: Units) -> list[Item]:
 
 
 def contents(baskets: Baskets) -> Units:
-    """The units of what was read, after checking what Baskets promise."""
+    """The units of what was read, after checking what Baskets guarantee."""
     check_structure(baskets)
     labels = baskets.labels.to_pylist()
     items = [labels[code] for code in baskets.items]

@@ -7,18 +7,24 @@ from __future__ import annotations
 
 from itertools import pairwise, permutations
 from math import exp, log, prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import integrate, stats
+
+from support.oracles.mechanisms import softmax
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
+    from dpmine.selection.mechanisms.mechanism import Mechanism
+
 DUMMY = None
 Candidate = float | None
+Outcomes = tuple[list[float], float]
+"""The mass of each candidate and of *nothing*."""
 
 
 class Margin(NamedTuple):
@@ -95,7 +101,7 @@ def stop_law(scores: Sequence[float], margin: Margin, limit: int) -> list[float]
     return [_integral(outcome(stop), cuts) for stop in range(limit + 1)]
 
 
-def margin_law(candidates: Sequence[Candidate], margin: Margin) -> tuple[list[float], float]:
+def margin_law(candidates: Sequence[Candidate], margin: Margin) -> Outcomes:
     """The mass of each candidate and of *nothing*, averaged over every order of tied candidates.
 
     Dummies rank first among zeros, tests end below their number; without dummies all candidates may be drawn.
@@ -111,8 +117,7 @@ def margin_law(candidates: Sequence[Candidate], margin: Margin) -> tuple[list[fl
             masses += mass / len(orders) * _draw(candidates, order[:rank], margin.rate)
         if not dummies:
             masses += stops[-1] / len(orders) * _draw(candidates, order, margin.rate)
-    real = [float(mass) for mass, candidate in zip(masses, candidates, strict=True) if candidate is not DUMMY]
-    return real, 1 - sum(real)
+    return _outcomes(candidates, masses.tolist())
 
 
 def _orders(candidates: Sequence[Candidate]) -> list[tuple[int, ...]]:
@@ -146,18 +151,91 @@ def permute_and_flip_law(scores: Sequence[float], scale: float) -> list[float]:
 
 def limited_domain_permute_and_flip(
     candidates: Sequence[Candidate], epsilon: float, delta: float, unit: float, kbar: int
-) -> tuple[list[float], float]:
-    """The mass of each candidate and of *nothing*, averaged over every order of tied candidates."""
+) -> Outcomes:
+    """Permute-and-flip among the k̄ best candidates and *nothing*."""
+    nothing = unit + unit / epsilon * log(kbar / (2 * delta))
+    return _kept_domain(candidates, kbar, nothing, lambda scores: permute_and_flip_law(scores, unit / epsilon))
+
+
+def limited_domain(candidates: Sequence[Candidate], epsilon: float, delta: float, unit: float, kbar: int) -> Outcomes:
+    """The exponential mechanism among the k̄ best candidates and *nothing*."""
+    nothing = unit + unit / epsilon * log(kbar / delta)
+    return _kept_domain(candidates, kbar, nothing, lambda scores: softmax(scores, epsilon / unit))
+
+
+def _kept_domain(
+    candidates: Sequence[Candidate], kbar: int, slack: float, winners: Callable[[list[float]], list[float]]
+) -> Outcomes:
+    """*Nothing* stands `slack` above the first candidate that is not kept; over every order of tied candidates."""
     padded = [*candidates, *[DUMMY] * (kbar + 1 - sum(candidate is DUMMY for candidate in candidates))]
     orders = _orders_of_the_best(padded, kbar)
     masses = np.zeros(len(padded))
     for order in orders:
         scores = [padded[i] or 0.0 for i in order]
-        nothing = scores[kbar] + unit + unit / epsilon * log(kbar / (2 * delta))
-        for i, mass in zip(order, permute_and_flip_law([*scores[:kbar], nothing], unit / epsilon)[:-1], strict=False):
+        for i, mass in zip(order, winners([*scores[:kbar], scores[kbar] + slack])[:-1], strict=False):
             masses[i] += mass / len(orders)
-    real = [float(mass) for mass, candidate in zip(masses, padded, strict=True) if candidate is not DUMMY]
+    return _outcomes(padded, masses.tolist())
+
+
+def stable_maximiser(candidates: Sequence[Candidate], epsilon: float, delta: float, unit: float) -> Outcomes:
+    """One of the best, if its lead less `unit` exceeds the threshold with Laplace noise; unknown lists are padded."""
+    padded = [*candidates, *[DUMMY] * 2] if DUMMY in candidates else list(candidates)
+    order = sorted(range(len(padded)), key=lambda i: _rank_key(padded[i]))
+    best = [i for i in order if _rank_key(padded[i]) == _rank_key(padded[order[0]])]
+    lead = (padded[order[0]] or 0.0) - (padded[order[1]] or 0.0)
+    noise = stats.laplace(scale=unit / epsilon)
+    mass = float(noise.sf(unit / epsilon * log(1 / (2 * delta)) - max(0.0, lead - unit)))
+    return _outcomes(padded, [mass / len(best) if i in best else 0.0 for i in range(len(padded))])
+
+
+def bounded_growth(candidates: Sequence[Candidate], epsilon: float, delta: float, unit: float, growth: int) -> Outcomes:
+    """The exponential mechanism over the candidates that occur, with *nothing* of weight W."""
+    rate = epsilon / unit
+    nothing = growth * exp(rate) * max((1 - delta) / delta, 1 / (exp(rate) - 1))
+    weights = [exp(rate * candidate) if candidate else 0.0 for candidate in candidates]
+    return _outcomes(candidates, [weight / (sum(weights) + nothing) for weight in weights])
+
+
+def _outcomes(candidates: Sequence[Candidate], masses: Sequence[float]) -> Outcomes:
+    """The mass of each real candidate, and of *nothing*, which dummies are."""
+    real = [mass for mass, candidate in zip(masses, candidates, strict=True) if candidate is not DUMMY]
     return real, 1 - sum(real)
+
+
+def _of_all(candidates: Sequence[Candidate], winners: Callable[[list[float]], list[float]]) -> Outcomes:
+    """Where a dummy is a candidate like others."""
+    return _outcomes(candidates, winners([candidate or 0.0 for candidate in candidates]))
+
+
+def _best(scores: Sequence[float]) -> list[float]:
+    return [(score == max(scores)) / scores.count(max(scores)) for score in scores]
+
+
+OF_MECHANISMS: dict[str, Callable[[Sequence[Candidate], Mechanism], Outcomes]] = {
+    "large_margin": lambda candidates, m: margin_law(candidates, large_margin(float(m.epsilon), float(m.delta))),
+    "large_margin_tight": lambda candidates, m: margin_law(candidates, large_margin_tight(*_numbers(m))),
+    "limited_domain": lambda candidates, m: limited_domain(candidates, *_numbers(m, "kbar")),
+    "limited_domain_permute_and_flip": lambda candidates, m: limited_domain_permute_and_flip(
+        candidates, *_numbers(m, "kbar")
+    ),
+    "stable_maximiser": lambda candidates, m: stable_maximiser(candidates, *_numbers(m)),
+    "bounded_growth": lambda candidates, m: bounded_growth(candidates, *_numbers(m, "growth")),
+    "exponential": lambda candidates, m: _of_all(candidates, lambda scores: softmax(scores, 1 / float(m.scale))),
+    "max_of_exponentials": lambda candidates, m: _of_all(
+        candidates, lambda scores: permute_and_flip_law(scores, float(m.scale))
+    ),
+    "max_of_laplaces": lambda candidates, m: _of_all(
+        candidates, lambda scores: winner_law(scores, stats.laplace(scale=float(m.scale)))
+    ),
+    "exact": lambda candidates, _: _of_all(candidates, _best),
+}
+"""The output distribution of every registered mechanism, by its name."""
+
+
+def _numbers(mechanism: Mechanism, *options: str) -> tuple[Any, ...]:
+    """ε, δ and u as floats, and whole numbers of its own."""
+    own = (getattr(mechanism, option) for option in options)
+    return float(mechanism.epsilon), float(mechanism.delta), float(mechanism.unit), *own
 
 
 def _orders_of_the_best(candidates: Sequence[Candidate], kept: int) -> list[tuple[int, ...]]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dpmine.models.pac.hypothesis import AnyClass, Hypothesis, Records
     from dpmine.models.pac.theory.families import Family
     from dpmine.parameters import Number
-    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.mechanisms.mechanism import Mechanism
 
 LABEL_ONLY = (
     "LABEL PRIVACY ONLY: the features of all rows count as public, and the result may reveal them; only the labels are "

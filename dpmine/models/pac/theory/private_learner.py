@@ -68,14 +68,14 @@ class PrivateLearner(HypothesisClassifier[LearningSettings]):
 
     Attributes:
         hypothesis_, classes_, guarantee_: as in `HypothesisSelector`. Label privacy is called so there.
-        promise_: the bound on the error of the hypothesis and its conditions, in numbers and words
+        error_bound_: the bound on the error of the hypothesis and its conditions, in numbers and words
             (`dpmine.models.pac.theory.learners.ErrorBound`).
 
     Example:
         >>> import numpy as np
         >>> x = np.linspace(0, 1, 20_000).reshape(-1, 1)
         >>> learner = PrivateLearner("thresholds", lower=0, upper=1, accuracy=0.1).fit(x, x[:, 0] >= 0.371)
-        >>> print(learner.promise_.accuracy, learner.guarantee_)
+        >>> print(learner.error_bound_.accuracy, learner.guarantee_)
         1/10 ε = 1, δ = 0 per row, neighbours replace-one
 
     See Also:
@@ -132,7 +132,7 @@ class PrivateLearner(HypothesisClassifier[LearningSettings]):
         records = self._records(X, y, bounding, bits=bits)
         family, target = self._family(self.names_), settings.target
         learned = learn(records, family, target, settings.learner, best_error=self.best_error, bits=bits)
-        self.hypothesis_, self.promise_ = learned.hypothesis, learned.error_bound
+        self.hypothesis_, self.error_bound_ = learned.hypothesis, learned.error_bound
         self.guarantee_ = learned.guarantee.noting(*self._data_notes())
 
     def _checked_learner(self) -> Learner:

@@ -1,4 +1,4 @@
-"""The three learners: what they draw from, with which law, when they refuse, and what they say they promise."""
+"""The three learners: what they draw from, with which law, when they refuse, and what they say they guarantee."""
 
 from __future__ import annotations
 
@@ -160,9 +160,9 @@ def test_too_few_records_are_refused_with_the_number_needed(family: Family, targ
     needed = _fewest(family, target, setting)
     with pytest.raises(BadData, match=f"At least {needed} records"):
         plan_cover(needed - 1, family, target, setting)
-    promise = plan_cover(needed, family, target, setting).error_bound
-    assert promise.smoothness is not None
-    assert promise.smoothness >= 1
+    guarantee = plan_cover(needed, family, target, setting).error_bound
+    assert guarantee.smoothness is not None
+    assert guarantee.smoothness >= 1
 
 
 @pytest.mark.parametrize("learner", [Learner.PRIVATE, Learner.REALIZABLE])
@@ -182,13 +182,13 @@ def test_the_smoothness_is_the_largest_that_the_records_allow(
 ) -> None:
     target = Target.of(epsilon=1, accuracy="0.3", failure="0.05")
     records = int(times * _fewest(family, target, setting))
-    promise = plan_cover(records, family, target, setting).error_bound
-    smoothness = promise.smoothness
+    guarantee = plan_cover(records, family, target, setting).error_bound
+    smoothness = guarantee.smoothness
     assert smoothness is not None
-    assert promise.radius == target.accuracy / (setting.fineness * smoothness)
-    assert promise.cover_size <= family.cover_size(promise.radius)
-    assert records_for_cover(target, promise.cover_size, setting) <= records
-    smaller = promise.radius / (1 + Fraction(1, 10**5))
+    assert guarantee.radius == target.accuracy / (setting.fineness * smoothness)
+    assert guarantee.cover_size <= family.cover_size(guarantee.radius)
+    assert records_for_cover(target, guarantee.cover_size, setting) <= records
+    smaller = guarantee.radius / (1 + Fraction(1, 10**5))
     at_the_limit = smaller < family.finest
     assert at_the_limit or records_for_cover(target, family.cover_size(smaller), setting) > records
 
@@ -200,7 +200,7 @@ def test_a_plan_needs_no_data() -> None:
     assert first == second
 
 
-def test_the_learnt_hypothesis_is_as_good_as_promised() -> None:
+def test_the_learnt_hypothesis_is_as_good_as_guaranteed() -> None:
     """Labels are x ≥ 0.37, a tenth of them flipped; x has density 2 on half of the interval (κ = 2)."""
     family = ThresholdFamily.of(0, 1)
     target = Target.of(epsilon=1, accuracy="0.1", failure="0.05")
@@ -312,7 +312,7 @@ def test_features_are_not_protected_under_label_privacy() -> None:
 
 @every("family", FAMILIES)
 @every("best_error", [0, Fraction(1, 5)])
-def test_label_private_promises_need_records(family: Family, best_error: Fraction) -> None:
+def test_label_private_guarantees_need_records(family: Family, best_error: Fraction) -> None:
     """The number in the refusal is enough, whether all rows are alike or all are different."""
     target = Target.of(epsilon=1, accuracy="0.4", failure="0.1")
     with pytest.raises(BadData, match="are enough") as refusal:
@@ -334,7 +334,7 @@ def test_best_errors_are_shares() -> None:
         plan_label_cover(np.zeros((3, 1)), FAMILIES[0], ANYTHING, 1)
 
 
-def test_the_promise_about_the_rows_holds() -> None:
+def test_the_guarantee_about_the_rows_holds() -> None:
     """Errors beyond the fewest, added up over the law: the mass beyond the bound is at most δ."""
     target = Target.of(epsilon="0.5", accuracy="0.2", failure="0.1")
     family = FAMILIES[0]

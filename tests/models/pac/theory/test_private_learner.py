@@ -26,7 +26,7 @@ def test_it_learns(hypotheses: str, learner: str) -> None:
     assert model.guarantee_.delta == 0
     assert ("LABEL PRIVACY ONLY" in " ".join(model.guarantee_.notes)) == (learner == "label_private")
     assert model.guarantee_.unit == ("label of a row" if learner == "label_private" else "row")
-    assert str(model.promise_)
+    assert str(model.error_bound_)
 
 
 @pytest.mark.slow

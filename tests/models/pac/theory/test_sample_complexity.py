@@ -92,7 +92,7 @@ def test_radii() -> None:
 
 @given(SHARES, SHARES, st.floats(0.01, 10), st.integers(1, 10**40), st.sampled_from(list(Setting)))
 @settings(max_examples=examples(60))
-def test_more_is_asked_for_when_more_is_promised(a: float, d: float, eps: float, size: int, setting: Setting) -> None:
+def test_more_is_asked_for_when_more_is_guaranteed(a: float, d: float, eps: float, size: int, setting: Setting) -> None:
     def needed(accuracy: float, failure: float, epsilon: float, count: int) -> int:
         return records_for_cover(Target.of(epsilon=epsilon, accuracy=accuracy, failure=failure), count, setting)
 

@@ -1,4 +1,4 @@
-"""What every universe promises: one suite for all of them."""
+"""One suite for every universe: what the protocol guarantees. `support/adversary.py` has universes that try it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpmine.selection.universes.base import Level, Score, Universe
+from dpmine.selection.universes.protocol import Level, Score, Universe
 from support.tapes import assert_law
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check_universe(universe: Universe[Any], truth: Mapping[Hashable, Score]) -> None:
-    """`universe` keeps every promise of the protocol; `truth` are its candidates and their scores.
+    """`universe` keeps the whole protocol; `truth` are its candidates and their scores.
 
     With dummies the candidates of score 0 may be missing from the levels.
     """

@@ -14,6 +14,8 @@ from dpmine.privacy import Neighbors, rounded_up
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from matplotlib.axes import Axes
+
 
 _HEADER = ("mechanism", "neighbours", "claimed ε", "measured ε", "claimed δ", "measured δ", "")
 
@@ -127,7 +129,7 @@ def _cells(row: AuditRow) -> tuple[str, ...]:
 _HOLDS, _BROKEN, _CLAIMED = "#4c78a8", "#d62728", "#333333"
 
 
-def _draw(axes: Any, rows: list[AuditRow]) -> None:
+def _draw(axes: Axes, rows: list[AuditRow]) -> None:
     places = range(len(rows))
     axes.barh(places, [row.measured_epsilon for row in rows], color=[_HOLDS if row.holds else _BROKEN for row in rows])
     axes.plot([float(row.epsilon) for row in rows], places, "|", color=_CLAIMED, markersize=12, label="claimed")

@@ -1,16 +1,24 @@
-"""A draft entry for the Differential Privacy Deployments Registry, with what a run knows of its deployment.
+"""The documents of evidence that are made of its facts: a page of questions, and an entry for a registry.
 
-Source of the format: github.com/opendp/deployments-registry-data, schemas/deployments-schema.yaml. Entries there are
-YAML, and JSON is that, too.
+An evaluation of a guarantee asks the questions. They follow the pyramid of NIST SP 800-226 (March 2025), in words of
+ours. Its parts are the parameters and the privacy unit; algorithms, utility and bias; trust, access, side channels and
+data collection.
+
+The entry is a draft for the Differential Privacy Deployments Registry, with what a run knows of its deployment. Source
+of its format: github.com/opendp/deployments-registry-data, schemas/deployments-schema.yaml. Entries there are YAML, and
+JSON is that, too.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dpmine.privacy import Neighbors, rounded_up
+from dpmine.itemsets.release.results import printable
+from dpmine.privacy import Neighbors, rounded_up, short
 from dpmine.reporting.evidence.facts import mechanism
+from dpmine.reporting.page.charts import templates
+from dpmine.reporting.page.render import odds_text
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
@@ -30,7 +38,7 @@ _SECURITY = (
 )
 
 
-def registry_entry(facts: Facts) -> dict[str, Any]:
+def registry_entry(facts: Facts) -> dict[str, object]:
     """The entry, JSON-ready, as a draft: see `OPEN`."""
     budget, title = facts.budget, facts.job_file.title
     return {
@@ -101,7 +109,7 @@ def _mechanisms(facts: Facts) -> list[str]:
     return sorted({mechanism(job, result) for job, result in facts.released})
 
 
-def _parameters(facts: Facts) -> dict[str, Any]:
+def _parameters(facts: Facts) -> dict[str, object]:
     """The sums of ε and δ, which hold under any accounting, and what else was charged to the data."""
     together, spent = facts.together, facts.budget.guarantee
     return {
@@ -110,3 +118,48 @@ def _parameters(facts: Facts) -> dict[str, Any]:
             f"The sums of these results, by basic composition. All charges to the data set together: {spent.decimals}."
         ),
     }
+
+
+def checklist(facts: Facts) -> str:
+    """The page, in Markdown. A ticked box is answered by the run, an empty one is for a person to answer."""
+    from jinja2 import PackageLoader
+
+    budget, terms = facts.budget, facts.job_file.terms
+    replaced, spent = budget.neighbors is Neighbors.REPLACE_ONE, budget.guarantee
+    own = templates().overlay(loader=PackageLoader("dpmine.reporting.evidence"), finalize=_shown)
+    page = own.get_template("checklist.md.j2").render(
+        title=facts.job_file.title,
+        owner=facts.job_file.owner,
+        period=facts.job_file.period,
+        dataset=terms.dataset,
+        unit=facts.words.one,
+        column=facts.unit,
+        replaced=replaced,
+        accounting=str(budget.accounting),
+        together=facts.together.shown(budget.accounting, short),
+        spent=spent.decimals,
+        granted=budget.granted.decimals,
+        entries=budget.entries,
+        seal=budget.seal,
+        odds=odds_text(spent.epsilon if replaced else 2 * spent.epsilon),
+        jobs=[_job(facts, place) for place in range(len(facts.results))],
+        asserted=facts.asserted,
+        window=facts.job_file.window,
+        schedule=facts.job_file.schedule,
+        notes=sorted({note for _, result in facts.released for note in result.guarantee.notes}),
+        version=__version__,
+    )
+    return page.replace("&#39;", "'").replace("&#34;", '"') + "\n"  # quotes are no markup
+
+
+def _job(facts: Facts, place: int) -> dict[str, object]:
+    job, result = facts.job_file.jobs[place], facts.results[place]
+    asked_for = {"name": job.name, "kind": job.kind, "input": job.source, "rows": job.options.get("rows_per_unit")}
+    if result is None:
+        return {**asked_for, "mechanism": "", "guarantee": ""}
+    return {**asked_for, "mechanism": mechanism(job, result), "guarantee": str(result.guarantee)}
+
+
+def _shown(value: object) -> object:
+    """What the page prints: texts on one line."""
+    return printable(value) if type(value) is str else value

@@ -7,27 +7,34 @@ fixed before. Nothing needs to be corrected for what was tried: the measurement 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from dpmine.auditing.pairs import privacy_profile
 from dpmine.auditing.targets.claims import GIVEN, GRID, Claim, Evidence, largest_visible
-from dpmine.auditing.targets.events import Chosen, choose_event, measure_event
-from dpmine.auditing.targets.laws import TwoLaws
+from dpmine.auditing.targets.events import Chosen, choose_event, frozen, measure_event
 from dpmine.auditing.targets.neighbours import Family, Pair, SeededBits
-from dpmine.auditing.targets.report import TargetReport, Tried
 from dpmine.auditing.targets.sampling import Sampler, all_raised
+from dpmine.auditing.targets.target_report import TargetReport, Tried
 from dpmine.errors import BadParameter
 from dpmine.parameters import positive, probability, truth, whole
+from dpmine.selection.select import Law
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from dpmine.auditing.targets.neighbours import Pair
+    from dpmine.auditing.targets.sampling import Runs
     from dpmine.parameters import Number
+    from dpmine.selection.laws.profile import FloatArray
 
+_OFF = 1e-6  # how far the sum of probabilities may be from 1
+_NAMED = 5  # outcomes of an event
 _ROUNDS = ((2000, 0.1, 30), (20_000, 0.02, 8), (100_000, 1e-3, 1))
 """Of choosing: runs on each side of a pair, the probability with which each bound there fails, and how many pairs stay.
 
@@ -119,7 +126,66 @@ class _Ranking:
         del self.found[self.size :]
 
 
-def compare_laws(mechanism: Any, claim: Claim, family: Family, budget: Budget) -> TargetReport:
+@runtime_checkable
+class HasLaw(Protocol):
+    """A mechanism that knows its output distribution."""
+
+    def law(self, data: Any, /) -> object:
+        """A mapping from outcomes to probabilities, or a `dpmine.Law`."""
+        ...
+
+
+@dataclass(frozen=True)
+class TwoLaws:
+    """The outcomes on both sides of a pair, and their probabilities on each side, shape (outcomes,)."""
+
+    outcomes: tuple[Hashable, ...]
+    left: FloatArray
+    right: FloatArray
+
+    @classmethod
+    def of(cls, mechanism: HasLaw, pair: Pair) -> TwoLaws:
+        """As `mechanism.law` gives them. Raises BadParameter for what is no distribution."""
+        sides = [_masses(mechanism.law(data)) for data in pair.sides()]
+        outcomes = tuple(dict.fromkeys([*sides[0], *sides[1]]))
+        return cls(outcomes, *(np.array([side.get(outcome, 0.0) for outcome in outcomes]) for side in sides))
+
+    def reversed(self) -> TwoLaws:
+        """The other direction."""
+        return TwoLaws(self.outcomes, self.right, self.left)
+
+    def worst(self, claim: Claim) -> tuple[Evidence, bool]:
+        """What the two show in the direction that shows more, and whether that is backwards."""
+        forth, back = claim.of_laws(self.left, self.right), claim.of_laws(self.right, self.left)
+        return (back, True) if back.rank > forth.rank else (forth, False)
+
+    def event(self, epsilon: float) -> str:
+        """The outcomes that are more than e^ε times likelier on the left, those with the largest excess first."""
+        with np.errstate(over="ignore"):
+            excess = self.left - np.exp(epsilon) * self.right
+        ranked = [place for place in np.argsort(-excess, kind="stable").tolist() if excess[place] > 0]
+        if not ranked:
+            return "none: no outcome is that much likelier"
+        named = ", ".join(repr(self.outcomes[place]) for place in ranked[:_NAMED])
+        more = f" and {len(ranked) - _NAMED} more" if len(ranked) > _NAMED else ""
+        return f"the outcome is {named}{more}" if len(ranked) == 1 else f"the outcome is one of: {named}{more}"
+
+
+def _masses(law: object) -> dict[Hashable, float]:
+    """The probability of every outcome; of a `Law` by position, and None for nothing."""
+    if isinstance(law, Law):
+        masses: dict[Hashable, float] = dict(enumerate(law.pmf.tolist()))
+        masses[None] = law.nothing
+    elif isinstance(law, Mapping):
+        masses = {frozen(outcome): float(mass) for outcome, mass in law.items()}
+    else:
+        raise BadParameter("`law(data)` must return a mapping from outcomes to probabilities, or a dpmine.Law.")
+    if not all(mass >= 0 for mass in masses.values()) or abs(sum(masses.values()) - 1) > _OFF:
+        raise BadParameter("The probabilities that `law(data)` returns must be at least 0, and their sum must be 1.")
+    return masses
+
+
+def compare_laws(mechanism: HasLaw, claim: Claim, family: Family, budget: Budget) -> TargetReport:
     """The worst that `mechanism.law` shows over all pairs tried, in both directions: certain, up to rounding.
 
     Raises BadParameter where there are no neighbours.
@@ -141,7 +207,7 @@ def compare_laws(mechanism: Any, claim: Claim, family: Family, budget: Budget) -
     return TargetReport(claim, evidence, 1.0, before, after, laws.event(level), None, tried, inf, profile)
 
 
-def compare_runs(mechanism: Any, claim: Claim, family: Family, budget: Budget) -> TargetReport:
+def compare_runs(mechanism: Runs, claim: Claim, family: Family, budget: Budget) -> TargetReport:
     """The worst pair and event that the search finds, measured on fresh runs.
 
     Law: a true claim is refuted with probability at most `budget.miss`, if runs are independent.
@@ -205,17 +271,17 @@ def _search(
         raise BadParameter("There are no neighbours to try: give at least one pair.")
     bits = SeededBits(budget.seed)
     for climb in range(_CLIMBS):
-        best, place = ranking.found[climb % len(ranking.found)]
+        best, current = ranking.found[climb % len(ranking.found)]
         for _ in range(budget.steps):
             if clock.passed(ends[1]):
                 return ranking
-            proposal = family.changed(place, bits)
+            proposal = family.changed(current, bits)
             if proposal is None:
                 continue
-            found = shows(proposal)
-            ranking.add(found, proposal)
-            if found.rank >= best.rank:
-                best, place = found, proposal
+            evidence = shows(proposal)
+            ranking.add(evidence, proposal)
+            if evidence.rank >= best.rank:
+                best, current = evidence, proposal
     return ranking
 
 
@@ -223,19 +289,19 @@ def _chosen(
     pairs: list[Pair], choose: Callable[[Pair, int, float], Chosen], clock: _Clock, sampler: Sampler, budget: Budget
 ) -> tuple[Pair, Chosen]:
     """The worst of the pairs, by more and more runs of fewer and fewer; and its event. Requires: at least one pair."""
-    found: list[tuple[Pair, Chosen]] = []
+    candidates: list[tuple[Pair, Chosen]] = []
     for (draws, loose, kept), end in zip(_ROUNDS[1:], _CHOSEN, strict=True):
-        wanted, found = min(draws, budget.samples), []
+        wanted, candidates = min(draws, budget.samples), []
         each_run = max(sampler.speed, clock.used / max(1, sampler.draws))  # looking at outcomes included
         room = (end * clock.seconds - clock.used) / (2 * len(pairs) * each_run)
-        each = max(min(wanted, _FEW_DRAWS), min(wanted, int(room)))
+        draws_per_side = max(min(wanted, _FEW_DRAWS), min(wanted, int(room)))
         for pair in pairs:
-            found.append((pair, choose(pair, each, loose)))
+            candidates.append((pair, choose(pair, draws_per_side, loose)))
             if clock.passed(end):
                 break
-        found.sort(key=lambda entry: entry[1].evidence.rank, reverse=True)
-        pairs = [pair for pair, _ in found[:kept]]
-    return found[0]
+        candidates.sort(key=lambda entry: entry[1].evidence.rank, reverse=True)
+        pairs = [pair for pair, _ in candidates[:kept]]
+    return candidates[0]
 
 
 def _affordable(samples: int, clock: _Clock, sampler: Sampler) -> int:

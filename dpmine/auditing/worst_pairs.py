@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from dpmine.auditing.audit_report import AuditRow
 from dpmine.auditing.pairs import (
     CROWDS,
     DIRECT,
@@ -27,7 +28,7 @@ from dpmine.auditing.pairs import (
     Pair,
     PairSide,
     Terms,
-    critical_gaps,
+    critical_leads,
     measure,
     measure_both,
     on_grid,
@@ -35,11 +36,10 @@ from dpmine.auditing.pairs import (
     stairs,
     structured,
 )
-from dpmine.auditing.report import AuditRow
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
 from dpmine.selection.laws.stopping import StoppingSearch, draw_law, stopping_law
-from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, Mechanism, SearchStage
+from dpmine.selection.mechanisms.mechanism import DrawStage, EarlyStopStage, Mechanism, SearchStage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -86,7 +86,7 @@ def audit_whole(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> Fin
     scope, claim = scope_of(mechanism), Terms(float(mechanism.epsilon), float(mechanism.delta))
     searches = [stage.search for stage in mechanism.stages() if isinstance(stage, SearchStage)]
     steps = [pair for search in searches for pair in staircases(search, scope.neighbors, lengths=(_STEPS,))]
-    gaps = critical_gaps(mechanism, scope)[:: 2 if steps else 1]  # where stages are audited, the whole shows little
+    leads = critical_leads(mechanism, scope)[:: 2 if steps else 1]  # where stages are audited, the whole shows little
     precision = SEARCHED if steps else DIRECT
     law = lru_cache(LAWS_KEPT)(mechanism.law)
 
@@ -94,8 +94,8 @@ def audit_whole(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> Fin
         left, right = (pair.masses(side, law(pair.profile(side))) for side in PairSide)
         return measure_both(left, right, claim, precision=precision, known=known)
 
-    climber = Climber(scope, gaps, (1, scope.growth) if scope.growth else Climber.crowds)
-    return worst_pair([*structured(scope, gaps), *steps], shows, climber, effort=effort, bits=bits)
+    climber = Climber(scope, leads, (1, scope.growth) if scope.growth else Climber.crowds)
+    return worst_pair([*structured(scope, leads), *steps], shows, climber, effort=effort, bits=bits)
 
 
 def worst_pair(
@@ -104,13 +104,13 @@ def worst_pair(
     """The worst of the given pairs and of climbs that start from the worst of them, and from random ones."""
     worst, start = NOTHING, None
     for pair in pairs:
-        found = shows(pair, worst)
-        if found.rank > worst.rank:
+        finding = shows(pair, worst)
+        if finding.rank > worst.rank:
             start = pair
-        worst = found
+        worst = finding
     for climb in range(effort.climbs):
-        found, _ = climber.climb(start if climb % 2 else None, shows, steps=effort.steps, bits=bits)
-        worst = worst.worst(found)
+        finding, _ = climber.climb(start if climb % 2 else None, shows, steps=effort.steps, bits=bits)
+        worst = worst.worst(finding)
     return worst
 
 
@@ -127,7 +127,7 @@ class Climber:
     """
 
     scope: ClaimScope
-    gaps: Sequence[float]
+    leads: Sequence[float]
     crowds: Sequence[int] = CROWDS
 
     def climb(
@@ -140,9 +140,9 @@ class Climber:
             proposal = self._changed(pair, bits) if pair else self._random(bits)
             if proposal is None:
                 continue
-            found = shows(proposal)
-            if pair is None or found.rank >= best.rank:
-                pair, best = proposal, found
+            finding = shows(proposal)
+            if pair is None or finding.rank >= best.rank:
+                pair, best = proposal, finding
         return best, pair
 
     def _random(self, bits: BitSource) -> Pair | None:
@@ -150,7 +150,7 @@ class Climber:
         return self._admitted(groups, _pick(self.scope.dummies, bits))
 
     def _group(self, bits: BitSource) -> Group:
-        height = _pick(self.gaps, bits) + uniform_below(3, bits=bits)
+        height = _pick(self.leads, bits) + uniform_below(3, bits=bits)
         return Group(height, _pick(self.scope.moves, bits), _pick(self.crowds, bits))
 
     def _changed(self, pair: Pair, bits: BitSource) -> Pair | None:
@@ -174,7 +174,7 @@ class Climber:
             return replace(group, move=_pick(self.scope.moves, bits))
         if kind == 1:
             return replace(group, count=_pick((group.count + 1, max(1, group.count // 2), 2 * group.count), bits))
-        steps = (1.0, -1.0) if kind == 2 else (_pick(self.gaps, bits) / 4, -_pick(self.gaps, bits) / 4)
+        steps = (1.0, -1.0) if kind == 2 else (_pick(self.leads, bits) / 4, -_pick(self.leads, bits) / 4)
         step = _pick(steps, bits)
         return replace(group, score=on_grid(group.score + (step if self.scope.growth is None else round(step))))
 
@@ -200,26 +200,26 @@ _RANKS = (1, 2, 3, 10, 1000)
 def audit_stages(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> list[AuditRow]:
     """The worst that each stage shows over structured and random pairs; none for a mechanism of one piece."""
     scope = scope_of(mechanism)
-    gaps = critical_gaps(mechanism, scope)
+    leads = critical_leads(mechanism, scope)
     rows = []
     for stage in mechanism.stages():
         if isinstance(stage, SearchStage):
             name, claim = "search", Terms(stage.epsilon, 0.0)
-            found = _search(stage, scope, gaps, effort=effort, bits=bits)
+            finding = _search(stage, scope, leads, effort=effort, bits=bits)
         elif isinstance(stage, EarlyStopStage):
             name, claim = "early stop", Terms(0.0, stage.delta)
             # the largest probability of a stop inside the margin, over profiles that are inside it somewhere
-            found = Finding(max(_early_mass(stage, pair.profile(PairSide.BEFORE)) for pair in _inside_margin(stage)))
+            finding = Finding(max(_early_mass(stage, pair.profile(PairSide.BEFORE)) for pair in _inside_margin(stage)))
         else:
             name, claim = "draw", Terms(stage.epsilon, stage.delta)
-            found = _draw(stage, claim, scope, gaps)
-        figures = claim.epsilon, claim.delta, found.delta, found.epsilon
+            finding = _draw(stage, claim, scope, leads)
+        figures = claim.epsilon, claim.delta, finding.delta, finding.epsilon
         rows.append(AuditRow(mechanism.name, mechanism.neighbors, *figures, stage=name))
     return rows
 
 
 def _search(
-    stage: SearchStage, scope: ClaimScope, gaps: Sequence[float], *, effort: Effort, bits: BitSource
+    stage: SearchStage, scope: ClaimScope, leads: Sequence[float], *, effort: Effort, bits: BitSource
 ) -> Finding:
     """The worst that outcomes of the search show; of a stop at rank 1, less what it may lose more than the others."""
     claim, relief = Terms(stage.epsilon, 0.0), math.exp(stage.epsilon - stage.first_epsilon)
@@ -231,9 +231,9 @@ def _search(
         forth = measure(factors * left, right, claim, precision=SEARCHED, known=known)
         return measure(factors * right, left, claim, precision=SEARCHED, known=forth)
 
-    small = [pair for pair in structured(scope, gaps) if max(group.count for group in pair.groups) <= _LARGEST_CROWD]
+    small = [pair for pair in structured(scope, leads) if max(group.count for group in pair.groups) <= _LARGEST_CROWD]
     margins = stage.search.threshold(np.arange(1.0, 8.0)).tolist()
-    climber = Climber(scope, [*gaps, *(on_grid(abs(margin)) for margin in margins)], (1, 2, 5))
+    climber = Climber(scope, [*leads, *(on_grid(abs(margin)) for margin in margins)], (1, 2, 5))
     return worst_pair([*staircases(stage.search, scope.neighbors), *small], shows, climber, effort=effort, bits=bits)
 
 
@@ -267,10 +267,10 @@ def _lead(profile: Profile, rank: int) -> float:
     return float(ladder.scores[0] - ladder.scores[ladder.locate(rank + 1)[0]])
 
 
-def _draw(stage: DrawStage, claim: Terms, scope: ClaimScope, gaps: Sequence[float]) -> Finding:
+def _draw(stage: DrawStage, claim: Terms, scope: ClaimScope, leads: Sequence[float]) -> Finding:
     """The worst over all pairs and ranks, in the directions that the claim covers."""
     worst = NOTHING
-    for rank, pair in _draws(stage, scope, gaps):
+    for rank, pair in _draws(stage, scope, leads):
         profiles = [pair.profile(side) for side in PairSide]
         left, right = (
             pair.masses(side, draw_law(profile, rank=rank, rate=stage.rate))
@@ -284,9 +284,9 @@ def _draw(stage: DrawStage, claim: Terms, scope: ClaimScope, gaps: Sequence[floa
     return worst
 
 
-def _draws(stage: DrawStage, scope: ClaimScope, gaps: Sequence[float]) -> Iterator[tuple[int, Pair]]:
+def _draws(stage: DrawStage, scope: ClaimScope, leads: Sequence[float]) -> Iterator[tuple[int, Pair]]:
     """Draws among all, and among a leader and others of whom some leave the top ranks on the neighbour."""
-    for pair in structured(scope, gaps):
+    for pair in structured(scope, leads):
         if not pair.dummies:
             yield sum(group.count for group in pair.groups), pair
     for rank, excess, height in product(_RANKS, _MARGIN_EXCESS, (0.0, 1.0, 2.0, 2.0 - 2.0**-16)):

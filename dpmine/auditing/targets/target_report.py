@@ -13,6 +13,8 @@ from dpmine.markup import ShownAsText
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from matplotlib.axes import Axes
+
     from dpmine.auditing.targets.claims import Claim, Evidence
 
 _LONGEST = 300  # characters of a data set in the text
@@ -162,7 +164,7 @@ class TargetReport(ShownAsText):
 _MEASURED, _CLAIMED = "#d62728", "#4c78a8"
 
 
-def _draw(axes: Any, report: TargetReport) -> None:
+def _draw(axes: Axes, report: TargetReport) -> None:
     epsilons, measured, claimed = (list(column) for column in zip(*report.profile, strict=True))
     axes.plot(epsilons, claimed, color=_CLAIMED, label=f"claimed: {report.claim}")
     axes.plot(epsilons, measured, color=_MEASURED, linestyle="--", label="measured, at least")
@@ -174,6 +176,6 @@ def _draw(axes: Any, report: TargetReport) -> None:
     axes.legend()
 
 
-def _shown(data: Any) -> str:
+def _shown(data: object) -> str:
     text = repr(data)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

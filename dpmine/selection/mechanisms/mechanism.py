@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.selection.laws.profile import LevelLaw, Profile
     from dpmine.selection.laws.stopping import StoppingSearch
-    from dpmine.selection.universes.base import C, Universe
+    from dpmine.selection.universes.protocol import C, Universe
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors, Zcdp
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE
 
 
-def promise(
+def guarantee(
     epsilon: str | Fraction, delta: str | Fraction = "0", neighbors: Neighbors = REPLACE, unit: str = "customer"
 ) -> Guarantee:
     return Guarantee(Fraction(epsilon), Fraction(delta), neighbors, unit)

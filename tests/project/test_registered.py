@@ -1,0 +1,158 @@
+"""Whatever is registered has its proof note, an oracle, a broken twin, and its place in options and pages.
+
+What is registered without one of these fails here, by the name of what is missing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpmine_cli.program import group
+from support import broken
+from support.cases import every
+from support.gallery.lists import broken_lists, lists
+from support.oracles.laws import OF_MECHANISMS
+
+import dpmine
+from dpmine.itemsets.ways.by_mechanism import ByMechanism
+from dpmine.itemsets.ways.registry import WAYS
+from dpmine.itemsets.ways.way import Way
+from dpmine.models.private_estimator import PrivateEstimator
+from dpmine.options.names import FORMS, typed_names
+from dpmine.options.tables import TOP_ITEMSET
+from dpmine.selection.mechanisms.mechanism import Mechanism
+from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.mechanisms.report_noisy_max import Exponential
+from dpmine.selection.recommend import _FIELDS
+from fuzz.kernels import SHAPES
+
+if TYPE_CHECKING:
+    from dpmine.options.names import Form
+
+ROOT = Path(__file__).resolve().parents[2]
+PROOFS = ROOT / "docs" / "proofs"
+NOTE = re.compile(r"docs/proofs/([\w/]+)\.md")
+CHOOSING = (ROOT / "docs" / "how-to" / "choosing.md").read_text(encoding="utf-8")
+PRIVATE = {name: kind for name, kind in MECHANISMS.items() if kind.private}
+"""Where privacy is not claimed, nothing is to be proved."""
+REGISTERED: dict[str, type[Mechanism | Way]] = {**PRIVATE, **WAYS}
+
+
+def lacking(name: str, kind: type[Mechanism | Way]) -> list[str]:
+    """What a mechanism or a way of that name does not have."""
+    found = {
+        "a proof note": has_note(name, kind),
+        "an oracle": name in OF_MECHANISMS or any(key.startswith(f"{name},") for key in lists()),
+        "a broken twin": has_twin(kind),
+        "its name in --mechanism": typed_names(name) in re.split(r"[ ,.]+", TOP_ITEMSET["mechanism"].help),
+        "options for its fields": issubclass(kind, Way) or set(OWN_FIELDS) >= own_fields(kind),
+        "a line of the page": re.search(rf"`(?:{name}|{typed_names(name)})`", CHOOSING) is not None,
+    }
+    return [what for what, is_there in found.items() if not is_there]
+
+
+def has_note(name: str, kind: type) -> bool:
+    """Whether its module names a note (a mechanism's has its name) that is there."""
+    named = NOTE.findall(inspect.getsource(inspect.getmodule(kind) or kind))
+    there = [note for note in named if (PROOFS / f"{note}.md").is_file()]
+    return f"selection/{name}" in there if issubclass(kind, Mechanism) else bool(there)
+
+
+def has_twin(kind: type[Mechanism | Way]) -> bool:
+    """Whether the audit is tried on a broken form of it."""
+    if issubclass(kind, Way):
+        return any(isinstance(listed.target.way, kind) for listed in broken_lists().values())
+    return any(issubclass(twin, kind) and twin is not kind for twin, _ in broken.CASES)
+
+
+def own_fields(kind: type[Mechanism]) -> set[str]:
+    """What it has beside ε, δ and the relation."""
+    return {field.name for field in fields(kind)} - {field.name for field in fields(Mechanism)}
+
+
+OWN_FIELDS = [field for option, field in _FIELDS.items() if option in TOP_ITEMSET]
+"""The fields that users can set."""
+
+
+def lacking_of_form(form: Form) -> list[str]:
+    """What a form of files does not have."""
+    found = {
+        "a row of the page": any(f"{ending}`" in text_of("docs/how-to/inputs.md") for ending in form.endings),
+        "tests": any(ending in text_of("tests/io/*.py") for ending in form.endings),
+    }
+    return [what for what, is_there in found.items() if not is_there]
+
+
+def lacking_of_estimator(name: str, kind: type) -> list[str]:
+    """What a public estimator does not have."""
+    found = {
+        "a proof note": has_note(name, kind),
+        "its place in the reference": f"autoclass:: dpmine.{name}\n" in text_of("docs/reference/estimators.md"),
+        "tests of neighbours": f"dpmine.{name}(" in text_of("tests/models/test_neighbouring_inputs.py"),
+    }
+    return [what for what, is_there in found.items() if not is_there]
+
+
+def lacking_of_command(name: str) -> list[str]:
+    """What a command does not have."""
+    found = {
+        "an example on a page": re.search(rf"\bdpmine {name}\b", text_of("docs/*/*.md")) is not None,
+        "tests": re.search(rf"""["' ]{name}["' ]""", text_of("tests/cli/*.py")) is not None,
+    }
+    return [what for what, is_there in found.items() if not is_there]
+
+
+def kernels_not_fuzzed() -> set[str]:
+    """Kernels of arrays alone that are not given any arrays at all; the searches take records."""
+    kernels = re.findall(r"^KERNEL\((\w+), ([^)]*)\)", text_of("dpmine/kernels/*.c"), re.MULTILINE)
+    plain = {name for name, fields in kernels if re.fullmatch(r"(?:\s*(?:\w+s(?:Out)?|int64_t) \w+;)+", fields)}
+    return plain - SHAPES.keys() - {"instructions"}
+
+
+def text_of(files: str) -> str:
+    """Of all files that fit the pattern."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob(files))
+
+
+def estimators() -> dict[str, type]:
+    """The public ones by name."""
+    public = {name: getattr(dpmine, name) for name in dpmine.__all__}
+    return {
+        name: kind for name, kind in public.items() if isinstance(kind, type) and issubclass(kind, PrivateEstimator)
+    }
+
+
+@every("name", REGISTERED)
+def test_nothing_is_missing(name: str) -> None:
+    assert lacking(name, REGISTERED[name]) == []
+
+
+def test_forms_estimators_commands_and_kernels_lack_nothing() -> None:
+    found = {
+        **{form.name: lacking_of_form(form) for form in FORMS},
+        **{name: lacking_of_estimator(name, kind) for name, kind in estimators().items()},
+        **{name: lacking_of_command(name) for name in group().commands},
+    }
+    assert {name: missing for name, missing in found.items() if missing} == {}
+    assert kernels_not_fuzzed() == set()
+
+
+@dataclass(frozen=True)
+class Toy(Exponential):
+    """A mechanism that nothing knows."""
+
+    charm: int = 0
+
+
+class ToyWay(ByMechanism):
+    """A way that nothing knows."""
+
+
+def test_all_that_is_missing_is_named() -> None:
+    rest = ["an oracle", "a broken twin", "its name in --mechanism", "options for its fields", "a line of the page"]
+    assert lacking("toy", Toy) == ["a proof note", *rest]
+    assert lacking("toy_way", ToyWay) == ["a proof note", *(what for what in rest if "fields" not in what)]
