@@ -173,7 +173,7 @@ def _memory() -> Finding:
     from dpmine.itemsets.transactions.memory import physical_memory
 
     size = physical_memory()
-    return State.OK, f"{size / 1e9:.1f} GB; a run uses at most half, or --memory"
+    return State.OK, f"{size / 1e9:.1f} GB; a run uses at most half, or the memory that is given"
 
 
 def _temporary_files() -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpmine_cli.output import Format
+from dpmine_cli.options import Format
 
 if TYPE_CHECKING:
     from dpmine_cli.line import CommandLine

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpmine_cli.output import Format
+from dpmine_cli.options import Format, as_typed
 
 if TYPE_CHECKING:
     from dpmine.itemsets.release.results import TopItemsets
@@ -37,6 +37,7 @@ def top_itemset(line: CommandLine) -> None:
             progress=messages.progress,
             notice=messages.notice,
         )
+    result = replace(result, advice=as_typed(result.advice))
     if line.rules:
         destination.write_document(TopItemsetsAndRules.of(result, least))
     else:
@@ -58,6 +59,7 @@ def catalogue(line: CommandLine) -> None:
     line.require_apart()
     with line.messages as messages:
         found = discover_items(line.data, **line.values(), progress=messages.progress, notice=messages.notice)
+    found = replace(found, advice=as_typed(found.advice))
     destination.write_result(found)
     line.caution(found.guarantee)
     if destination.format is not Format.TEXT or destination.path is not None:

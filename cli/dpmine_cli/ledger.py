@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dpmine_cli.line import Group, add
-from dpmine_cli.output import Destination, Format, Prepared
+from dpmine_cli.options import Format
+from dpmine_cli.output import Destination, Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,12 +17,15 @@ from typer.core import TyperCommand, TyperGroup
 
 from dpmine.options.tables import OF_SOURCE
 from dpmine_cli.messages import Messages
-from dpmine_cli.options import OPTIONS, flags_of, typed
-from dpmine_cli.output import Destination, Format
+from dpmine_cli.options import OPTIONS, Format, typed
+from dpmine_cli.output import Destination
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from typer._click.core import Context
+
+    from dpmine.io.files import PathName
     from dpmine.io.input import Input
     from dpmine.options.tables import Option
     from dpmine.privacy import Guarantee
@@ -74,7 +77,7 @@ class CommandLine:
         """The input that the options name. Raises BadParameter."""
         return self.input_of(self.options["files"])
 
-    def input_of(self, files: Any) -> Input:
+    def input_of(self, files: PathName | Sequence[PathName]) -> Input:
         """Files as the options of sources describe them. Raises BadParameter."""
         said = {name: self.options[name] for name in OF_SOURCE if self.options[name] is not None}
         from dpmine.io.input import Input
@@ -169,7 +172,7 @@ def add(app: typer.Typer, name: str, function: Callable[[CommandLine], None], sh
 class _Command(TyperCommand):
     """A command that takes each option once, and whose values are converted here where that is easy."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """The arguments that are left. Raises BadParameter for an option of one value that is given twice."""
         _convert_here(self.get_params(ctx))
         if not ctx.resilient_parsing:  # while a shell completes the line
@@ -180,7 +183,7 @@ class _Command(TyperCommand):
 class Group(TyperGroup):
     """Commands below one name, whose values are converted here where that is easy."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """The arguments that are left for the command below."""
         _convert_here(self.get_params(ctx))
         return super().parse_args(ctx, args)
@@ -194,7 +197,7 @@ def _require_once(given: Sequence[Any], table: Mapping[str, Option]) -> None:
         if single.count(parameter) > 1 and name in table:
             from dpmine.errors import BadParameter
 
-            raise BadParameter(f"{parameter.opts[0]} is given more than once: give one {typed(name, table[name])}.")
+            raise BadParameter(f"{parameter.opts[0]} is given more than once: give one {typed(table[name])}.")
 
 
 def _convert_here(parameters: list[Any]) -> None:
@@ -225,7 +228,7 @@ class _Conversion:
         return self.typers().coerce(value, param=param, ctx=ctx) if found is None else found
 
 
-def _converted(value: Any, kind: Any) -> Any:
+def _converted(value: object, kind: Any) -> object:
     """The value as one of this kind; None where Typer must look at it, also to say what is wrong."""
     if kind == list[str]:
         return list(value) if isinstance(value, tuple | list) else None
@@ -262,13 +265,13 @@ def _parameter(name: str, option: Option, *, required: bool) -> Parameter:
     if name in _ARGUMENTS:
         info = typer.Argument(**texts, show_default=False)
     else:
-        info = typer.Option(*flags_of(name, option), **texts, show_default=option.shown or True)
+        info = typer.Option(*option.flags, **texts, show_default=option.shown or True)
     default = Parameter.empty if required else option.default
     spelled = f"{name}_" if iskeyword(name) else name
     return Parameter(spelled, Parameter.KEYWORD_ONLY, annotation=Annotated[kind, info], default=default)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """The text of a choice."""
     return value.value if isinstance(value, StrEnum) else value
 

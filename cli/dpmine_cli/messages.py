@@ -13,11 +13,15 @@ import sys
 import time
 import warnings
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType, TracebackType
+
+    from rich.progress import Progress
+
+    from dpmine.reporting.jobs.job import Job
 
 
 STATUS = 130
@@ -136,7 +140,7 @@ class Messages:
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
         self._start = time.monotonic()
-        self._bar: Any = None
+        self._bar: Progress | None = None
         self._title = ""
         self._until_exit = ExitStack()
 
@@ -162,9 +166,11 @@ class Messages:
 
     def warn(self, text: str) -> None:
         """One line, quiet or not: for what the reader must not miss."""
+        from dpmine_cli.options import as_typed
+
         self._close()
         with suppress(OSError, ValueError):  # stderr is closed
-            print(f"dpmine: {text}", file=sys.stderr)
+            print(f"dpmine: {as_typed(text)}", file=sys.stderr)
 
     def progress(self, share: float) -> None:
         """`share` in [0, 1] of the work is done; shown once the work has taken a second."""
@@ -174,7 +180,7 @@ class Messages:
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=100 * share)
 
-    def watch(self, number: int, job: Any, share: float) -> None:
+    def watch(self, number: int, job: Job, share: float) -> None:
         """A job of a batch is done to that share, which the bar says with the job's name."""
         if share == 0.0:
             self._close()
@@ -196,7 +202,7 @@ class Messages:
             os.write(sys.stderr.fileno(), _CLEAR)
 
 
-def _bar(title: str) -> Any:
+def _bar(title: str) -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dpmine_cli.options import OPTIONS, flags_of, typed
+from dpmine_cli.options import OPTIONS, as_typed, typed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,13 +40,13 @@ def usage(error: Any, arguments: Sequence[str]) -> str:
     if hasattr(error, "possibilities"):
         from dpmine.parameters import resembling
 
-        known = [flag for key, option in table.items() for flag in flags_of(key, option)]
+        known = [flag for key, option in table.items() for flag in option.flags]
         meant = _OTHER_NAMES.get(name)
         return f"{error.message}.{resembling(meant if meant in known else name, known)} {help_of}"
     text = getattr(error, "format_message", error.__str__)().replace("Value error, ", "", 1).rstrip(".")
-    found = [option for key, option in table.items() if name in flags_of(key, option)]
+    found = [option for key, option in table.items() if name in option.flags]
     if found and text.endswith("requires an argument"):
-        return f"{name} needs a value: give {typed('', replace(found[0], flags=(name,)))}. {help_of}"
+        return f"{name} needs a value: give {typed(replace(found[0], flags=(name,)))}. {help_of}"
     return f"{text}{'' if text.endswith('?') else '.'} {help_of}"
 
 
@@ -55,14 +55,14 @@ def _without_value(error: Any) -> str:
     return error.param.name.rstrip("_") if hasattr(error, "param_type") and error.param is not None else ""
 
 
-def as_typed(text: str, arguments: Sequence[str]) -> str:
-    """A message of the library on what a parameter must be, with the option's name where it begins with the other."""
+def explained(text: str, arguments: Sequence[str]) -> str:
+    """A message of the library, with options as they are typed: also where it begins with what a parameter must be."""
     name, _, rest = text.partition(" ")
     if rest.startswith(_REQUIREMENT):
         for key, option in _table(arguments).items():
             if name in {key, option.parameter}:
-                return f"{flags_of(key, option)[0]} {rest}"
-    return text
+                return as_typed(f"{option.flags[0]} {rest}")
+    return as_typed(text)
 
 
 def _words(arguments: Sequence[str]) -> list[str]:
@@ -78,4 +78,4 @@ def _table(arguments: Sequence[str]) -> dict[str, Option]:
 
 
 def _missing(name: str, option: Option) -> str:
-    return f"{typed(name, option)} is missing: {option.help[:1].lower()}{option.help[1:].rstrip('.')}."
+    return f"{typed(option)} is missing: {option.help[:1].lower()}{option.help[1:].rstrip('.')}."

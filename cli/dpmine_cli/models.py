@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dpmine.options.tables import OF_SOURCE
 from dpmine.parameters import listed
-from dpmine_cli.options import OPTIONS, typed
-from dpmine_cli.output import Destination, Format, Prepared
+from dpmine_cli.options import OPTIONS, Format, typed
+from dpmine_cli.output import Destination, Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,10 +107,10 @@ def _job(line: CommandLine, kind: str) -> ModelJob:
     if not line.files and line.query is None:
         raise BadParameter("Training needs FILE; scoring needs --model and --predict FILE.")
     given = {name: line.options[name] for name in line.given if name in KINDS[kind].known}
-    job = cast("ModelJob", KINDS[kind]("", "", tuple(line.files), given, flags=True))
+    job = cast("ModelJob", KINDS[kind]("", "", tuple(line.files), given))
     if missing := job.missing():
         table = OPTIONS[kind]
-        raise BadParameter(f"Training needs {', '.join(typed(name, table[name]) for name in missing)} as well.")
+        raise BadParameter(f"Training needs {', '.join(typed(table[name]) for name in missing)} as well.")
     job.require_options()
     line.require_one_unit()
     return job

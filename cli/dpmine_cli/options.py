@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dpmine.options.names import MECHANISMS, typed_names
-from dpmine.options.tables import OF_SOURCE, Option
+from dpmine.options.names import MECHANISMS, WAYS, typed_names
+from dpmine.options.tables import OF_SOURCE, REFERENCE, Option
 from dpmine.options.tables import OPTIONS as OF_JOBS
-from dpmine_cli.output import Format
+
+if TYPE_CHECKING:
+    import re
+
+
+class Format(StrEnum):
+    """How a result is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+    PARQUET = "parquet"
+
 
 _QUIET = Option("No messages on stderr but errors.", kind=bool, default=False, flags=("--quiet", "-q"))
 _DEBUG = Option("Add code positions (never data) to an error.", kind=bool, default=False)
@@ -33,7 +47,9 @@ _PLAN = {
     "plot": Option("Draw success against lead, or with --runs ε against runs (.svg or .png).", "FILE", kind=Path),
     "top": Option("What each way to choose a list of K itemsets needs, and which one is the default.", "K", kind=int),
     "runs": Option("What N runs at --epsilon each come to, under basic and zcdp accounting.", "N", kind=int),
-    "noise": Option("How far M supports released together at --epsilon are from the true ones.", "M", kind=int),
+    "noise": Option(
+        "How far M supports released together at --epsilon are from the true ones.", "M", kind=int, parameter="numbers"
+    ),
     "learn": Option("Records to learn thresholds, intervals, stumps or separators.", "CLASS"),
     "accuracy": Option("With --learn: error allowed beyond the best rule's.", "A"),
     "failure": Option("With --learn: probability of missing it.", "P", "0.05"),
@@ -140,19 +156,21 @@ _DRY_RUN = {
 }
 
 
-def flags_of(name: str, option: Option) -> tuple[str, ...]:
-    """How the command line spells an option; an argument, which stands by its place, is never spelled so."""
-    return option.flags or (f"--{name.replace('_', '-')}",)
-
-
-def typed(name: str, option: Option) -> str:
+def typed(option: Option) -> str:
     """An option as it is typed, with a value that works or, where there is none, what stands for one in the help."""
     default = option.default
     value = (option.metavar or "|".join(option.choices)) if default is None or isinstance(default, bool) else default
-    return f"{flags_of(name, option)[0]} {value}"
+    return f"{option.flags[0]} {value}"
 
 
-OPTIONS = {
+def _spelled(table: dict[str, Option]) -> dict[str, Option]:
+    """The options with their flags; arguments, which stand by their place, are never spelled so."""
+    return {
+        name: replace(option, flags=option.flags or (f"--{name.replace('_', '-')}",)) for name, option in table.items()
+    }
+
+
+_TABLES = {
     **{name: {**table, **_DRY_RUN, **_RESULT} for name, table in OF_JOBS.items()},
     "catalogue": {**_CATALOGUE, **_DRY_RUN, **_RESULT},
     "supports": {**_SUPPORTS, **_RESULT},
@@ -166,4 +184,41 @@ OPTIONS = {
     "verify": {**_LEDGER, **_RESULT},
     "export": {**_LEDGER, **_EXPORT, **_OUTPUT, **_RUN},
 }
+OPTIONS = {name: _spelled(table) for name, table in _TABLES.items()}
 """By the name of the command, in the order in which `--help` lists them."""
+_FLAGS = {option.parameter or name: option.flags[0] for table in OPTIONS.values() for name, option in table.items()} | {
+    "feature_bounds": "--lower, --upper"
+}
+"""By the names that the library's messages use."""
+_OTHERWISE = {("catalogue", "'from-data'"): "--catalogue-from-data"}
+
+
+def as_typed(text: str) -> str:
+    """A text of the library, with options as they are typed."""
+    return REFERENCE.sub(_typed_reference, text)
+
+
+def _typed_reference(found: re.Match[str]) -> str:
+    name, value = found.groups()
+    flag = _OTHERWISE.get((name, value)) or _FLAGS.get(name)
+    if flag is None:
+        return found[0]
+    if value is None:
+        return f"{name} ({flag})"
+    return flag if value in {"…", "True"} or (name, value) in _OTHERWISE else f"{flag} {_typed_value(value)}"
+
+
+def _typed_value(value: str) -> str:
+    """A value in Python as it is typed; what stands for one, such as COL, as it is."""
+    from ast import literal_eval
+    from shlex import quote
+
+    try:
+        known = literal_eval(value)
+    except (ValueError, SyntaxError):
+        return value
+    if isinstance(known, list | tuple):
+        return ",".join(map(str, known))
+    if known in {named.name for named in (*MECHANISMS, *WAYS)}:
+        return typed_names(known)
+    return quote(known) if isinstance(known, str) and known.isprintable() else value

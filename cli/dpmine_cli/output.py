@@ -14,16 +14,18 @@ import tempfile
 import textwrap
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from dpmine_cli.messages import output_begins, undoing
+from dpmine_cli.options import Format, as_typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
+
+    import pyarrow as pa
 
     from dpmine.itemsets.exact_supports import ListedSupports
 
@@ -93,15 +95,6 @@ def _broken(line: str, width: int) -> list[str]:
     return [part.replace("\N{NO-BREAK SPACE}", " ") for part in parts] or [line]
 
 
-class Format(StrEnum):
-    """How a result is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    CSV = "csv"
-    PARQUET = "parquet"
-
-
 _SUFFIXES = {
     "": Format.TEXT,
     ".txt": Format.TEXT,
@@ -126,7 +119,7 @@ class Document(Protocol):
 class TableDocument(Document, Protocol):
     """A result that is a table, too."""
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         """An Arrow table."""
         ...
 
@@ -135,15 +128,15 @@ class TableDocument(Document, Protocol):
 class Prepared:
     """A result that was prepared in all forms: what JSON says, rows or an Arrow table, and text."""
 
-    document: Any
-    rows: Any
+    document: object
+    rows: list[dict[str, object]] | pa.Table
     text: str
 
     def to_json(self) -> str:
         """The document."""
         return json.dumps(self.document, ensure_ascii=False)
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         """The table."""
         import pyarrow as pa
 
@@ -194,7 +187,7 @@ class Destination:
         if self.format is Format.JSON:
             self.write_text(document.to_json())
         else:
-            self._write([self._lines(str(document))])
+            self._write([self._lines(as_typed(str(document)))])
 
     def require_document(self) -> None:
         """BadParameter unless the format is text or JSON: to be asked before any work is done."""
@@ -217,7 +210,7 @@ class Destination:
     def _is_table(self) -> bool:
         return self.format in {Format.PARQUET, Format.CSV}
 
-    def _write_batches(self, schema: Any, batches: Iterable[Any]) -> None:
+    def _write_batches(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
         if self.format is Format.CSV:
             self._write(_csv(schema.names, batches))
             return
@@ -244,7 +237,7 @@ class Destination:
         return _stdout() if self.path is None else replaced(self.path)
 
 
-def _csv(names: list[str], batches: Iterable[Any]) -> Iterator[bytes]:
+def _csv(names: list[str], batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
     """Lists as JSON arrays in one field; missing values empty."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, names, lineterminator="\n")
@@ -258,7 +251,7 @@ def _csv(names: list[str], batches: Iterable[Any]) -> Iterator[bytes]:
         yield buffer.getvalue().encode()
 
 
-def _json(batches: Iterable[Any]) -> Iterator[bytes]:
+def _json(batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
     """What json.dumps makes of the whole object, in blocks."""
     yield b'{"private": false, "itemsets": ['
     separator = ""
@@ -268,7 +261,7 @@ def _json(batches: Iterable[Any]) -> Iterator[bytes]:
     yield b"]}\n"
 
 
-def _lines_of_supports(batches: Iterable[Any]) -> Iterator[str]:
+def _lines_of_supports(batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
     from dpmine.itemsets.release.results import listed_items
 
     for batch in batches:
@@ -276,7 +269,7 @@ def _lines_of_supports(batches: Iterable[Any]) -> Iterator[str]:
     yield "(exact supports; NOT private)"
 
 
-def _field(value: Any) -> Any:
+def _field(value: object) -> object:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
 
 

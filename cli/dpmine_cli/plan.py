@@ -11,6 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from dpmine_cli.line import CommandLine
+    from dpmine_cli.output import Document
 
 _OF_ITEMSETS = {"size", "catalogue_size", "units", "delta", "neighbors", "gap", "success", "plot"}
 _OF_LEARNING = {"accuracy", "failure", "smoothness", "dimension", "best_error"}
@@ -48,9 +49,7 @@ def plan(line: CommandLine) -> None:
     picture = _picture(line)
     with line.messages as messages:
         values = line.values(*_OF_LEARNING, "learn", "runs", "noise", "top", "catalogue_size", "plot")
-        result: Any = make_plan(
-            catalogue_size=_catalogue_size(line.catalogue_size), **values, progress=messages.progress
-        )
+        result = make_plan(catalogue_size=_catalogue_size(line.catalogue_size), **values, progress=messages.progress)
     if picture:
         result.plot(picture)
     line.destination.write_document(result)
@@ -72,14 +71,14 @@ def audit(line: CommandLine) -> None:
         raise typer.Exit(_REFUTED)
 
 
-def _audit_own(line: CommandLine) -> Any:
+def _audit_own(line: CommandLine) -> Document:
     from dpmine.auditing import run
 
     with line.messages as messages:
         return run.audit(**line.values("plot", *_OF_TARGETS), progress=messages.progress)
 
 
-def _audit_target(line: CommandLine) -> Any:
+def _audit_target(line: CommandLine) -> Document:
     from dpmine.auditing import Claim, ScoreVectors, call
 
     claim = Claim.parse(line.claim)
@@ -155,7 +154,7 @@ def _picture(line: CommandLine) -> Path | None:
     return picture
 
 
-def _learning(line: CommandLine) -> Any:
+def _learning(line: CommandLine) -> Document:
     from dpmine.errors import BadParameter
     from dpmine.planning.learning import plan_learning
 
@@ -164,7 +163,7 @@ def _learning(line: CommandLine) -> Any:
     return plan_learning(line.learn, epsilon=line.epsilon, **{name: line.options[name] for name in _OF_LEARNING})
 
 
-def _accounting(line: CommandLine) -> Any:
+def _accounting(line: CommandLine) -> Document:
     from dpmine.planning.accounting import plan_noise, plan_runs
 
     terms = {"epsilon": line.epsilon, "delta": line.delta}

@@ -7,14 +7,17 @@ import sys
 from contextlib import redirect_stderr, suppress
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
 
 from dpmine_cli import histogram, itemsets, ledger, messages, models, plan, report
 from dpmine_cli.line import Group, Version, add
-from dpmine_cli.mistakes import as_typed, usage
+from dpmine_cli.mistakes import explained, usage
+
+if TYPE_CHECKING:
+    from typer._click import Command
 
 _PROGRAM = "dpmine"
 _VARIABLE = "_DPMINE_COMPLETE"
@@ -26,7 +29,7 @@ def is_asked_for() -> bool:
     return _VARIABLE in os.environ
 
 
-def complete(command: Any) -> int:
+def complete(command: Command) -> int:
     """Print what the shell asks for; returns the exit status, which answers fish. Raises BadParameter."""
     from typer import _completion_classes as answers
     from typer.completion import shell_complete
@@ -180,7 +183,7 @@ def _require_utf8(arguments: list[str]) -> None:
             raise BadParameter(f"The argument '{shown}' is not valid UTF-8: rename the file.") from None
 
 
-def _invoke(command: Any, arguments: list[str]) -> None:
+def _invoke(command: Command, arguments: list[str]) -> None:
     with command.make_context("dpmine", arguments) as context:
         command.invoke(context)
 
@@ -204,9 +207,9 @@ def _answer(error: Exception, arguments: list[str]) -> tuple[str, int]:
     if isinstance(error, TyperException):
         return usage(error, arguments), BAD_REQUEST
     if isinstance(error, BudgetExceeded):
-        return str(error), NO_BUDGET
+        return explained(str(error), arguments), NO_BUDGET
     if isinstance(error, DpmineError):
-        return as_typed(str(error), arguments), BAD_REQUEST
+        return explained(str(error), arguments), BAD_REQUEST
     if isinstance(error, MemoryError):
         return _NO_MEMORY, BAD_REQUEST
     return f"a bug in dpmine ({type(error).__name__}): please report it with the output of --debug.", BUG

@@ -98,9 +98,7 @@ def audit(
     if lists:
         audits = [partial(audit_top_k, way) for way in _ways(*claimed) if way.name in names]
         if not audits:
-            raise BadParameter(
-                f"{names[0]} has no known output distribution of lists: drop lists (--lists), or the mechanism."
-            )
+            raise BadParameter(f"{names[0]} has no known output distribution of lists: drop `lists`, or the mechanism.")
     else:
         effort, bits, points = THOROUGH if thorough else DEFAULT, SystemBits(), _grid(*claimed, thorough=thorough)
         pure = [(e, Fraction(0)) for e, _ in points]

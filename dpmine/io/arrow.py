@@ -156,7 +156,7 @@ def integers(column: pa.ChunkedArray) -> NDArray[np.int64]:
     return np.concatenate([*chunks, np.zeros(0, np.int64)], dtype=np.int64, casting="unsafe")
 
 
-def integers_or(missing: int, numbers: Any) -> NDArray[np.int64]:
+def integers_or(missing: int, numbers: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
     """Integers of an Arrow array or chunked array as int64, with `missing` for null."""
     filled = pc.coalesce(numbers.cast(pa.int64()), integer_array(np.array([missing]))[0])
     return integers(filled if isinstance(filled, pa.ChunkedArray) else pa.chunked_array([filled]))

@@ -8,13 +8,15 @@ import time
 from contextlib import contextmanager, nullcontext
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from dpmine.errors import BadParameter, UnreadableFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+
+    from matplotlib.figure import Figure
 
 
 Guard: TypeAlias = "Callable[[Path], AbstractContextManager[object]]"
@@ -115,7 +117,7 @@ def _rights(target: Path) -> int:
 _SUFFIXES = (".svg", ".png")
 
 
-def new_figure(width: float, height: float) -> Any:
+def new_figure(width: float, height: float) -> Figure:
     """An empty matplotlib figure of that size in inches, without a window and without global state."""
     from matplotlib.figure import Figure
 
@@ -129,7 +131,7 @@ def picture_target(path: str | Path) -> Path:
     """
     target = Path(path)
     if target.suffix.lower() not in _SUFFIXES:
-        raise BadParameter("The plot's file must end in .svg or .png, such as --plot plot.svg.")
+        raise BadParameter("The plot's file must end in .svg or .png, such as `plot='plot.svg'`.")
     try:
         if target.exists() and not is_file(target):
             raise _unwritable(target)
@@ -139,7 +141,7 @@ def picture_target(path: str | Path) -> Path:
     return target
 
 
-def write_picture(figure: Any, path: str | Path) -> None:
+def write_picture(figure: Figure, path: str | Path) -> None:
     """Draw the figure, then write the file, whole or not at all. Raises as `picture_target`."""
     from matplotlib import rc_context
 

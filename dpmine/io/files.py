@@ -36,8 +36,8 @@ ROWS_MISSING = "not all rows that its footer counts can be read; write it again,
 NO_FILE = "is a pipe, a device or a socket: write its content to a file, and give the file's path."
 _DAMAGED = (
     "it is damaged, incomplete or of another form than its name says (Parquet, if none); write it again, or say what "
-    "it is: names of CSV files end in .csv, or take input_format (--input-format csv); a database takes query and "
-    "database (--query, --database)."
+    "it is: names of CSV files end in .csv, or take input_format (`input_format='csv'`); a database takes query and "
+    "database (`query=…`, `database=…`)."
 )
 
 
@@ -177,7 +177,7 @@ def _folder_files(system: fs.FileSystem, folder: str, argument: str, endings: tu
     if not paths:
         raise UnreadableFile(
             f"{argument} holds no file that ends in {endings[0]}: give a folder with such "
-            "files, or say what they are (--input-format csv)."
+            "files, or say what they are (`input_format='csv'`)."
         )
     return paths
 

@@ -82,21 +82,21 @@ class Input:
 
     def __post_init__(self) -> None:
         if (self.query is None) != (self.database is None):
-            raise BadParameter("query (--query) and database (--database) belong together: give both, or neither.")
+            raise BadParameter("`query` and `database` belong together: give both, or neither.")
         if self.query is not None and (self.paths or self.input_format is not None):
-            raise BadParameter("A query takes the place of files and input_format (--input-format): leave them out.")
+            raise BadParameter("A query takes the place of files and `input_format`: leave them out.")
         if self.query is None and not self.paths:
             raise BadParameter("There is nothing to read: give FILE (a path or several), or query and database.")
         if self.kinds and self.form is not None and "types" not in self.form.options:
             raise BadParameter(
-                f"types (--types) are for columns of text, and {self.form.name} has types: leave it out, or say "
-                "--input-format csv."
+                f"`types` are for columns of text, and {self.form.name} has types: leave it out, or say "
+                "`input_format='csv'`."
             )
         for name, choices in _CHOICES.items():
             self._require_text(name, choices)
         if self.delimiter not in {None, _TAB} and not _DELIMITER.fullmatch(str(self.delimiter)):
             raise BadParameter(
-                "delimiter (--delimiter) must be one character of ASCII, no letter, digit, quotation mark or line "
+                "`delimiter` must be one character of ASCII, no letter, digit, quotation mark or line "
                 "break, such as ';', or \\t for a tab (as in files ending in .tsv)."
             )
 
@@ -106,9 +106,9 @@ class Input:
         if value is None:
             return
         if choices and value not in choices:
-            raise BadParameter(f"{name} (--{name}) must be {' or '.join(map(repr, choices))}.")
+            raise BadParameter(f"`{name}` must be {' or '.join(map(repr, choices))}.")
         if self.query is not None or (self.form is not None and name not in self.form.options):
-            raise BadParameter(f"{name} (--{name}) is for CSV files: leave it out, or say --input-format csv.")
+            raise BadParameter(f"`{name}` is for CSV files: leave it out, or say `input_format='csv'`.")
 
     @property
     def separator(self) -> str | None:
@@ -133,8 +133,7 @@ class Input:
         if len(forms) > 1:
             several = ", ".join(sorted(form.name for form in forms))
             raise BadParameter(
-                f"The files are of several forms ({several}): give those of one form at a time, or say input_format "
-                "(--input-format)."
+                f"The files are of several forms ({several}): give those of one form at a time, or say `input_format`."
             )
         return forms.pop() if forms else None
 
@@ -149,7 +148,7 @@ class Input:
         if len(names) > 1 and (stray := [name for name in names if not Path(name).suffix and _is_missing(name)]):
             raise BadParameter(
                 f"{stray[0]!r} is read as a FILE, and there is none: names with spaces need quotes, and lists of names "
-                "commas (--features age,hours)."
+                "commas (`features=age,hours`)."
             )
 
     @cached_property
@@ -160,9 +159,9 @@ class Input:
             pairs = [part.rpartition("=") for part in given.split(",") if part.strip()]
             given = {name.strip(): kind.strip() for name, _, kind in pairs}
         if not isinstance(given, Mapping) or not all(isinstance(name, str) and name for name in given):
-            raise BadParameter("types (--types) must name columns, such as age=int64,amount=float64.")
+            raise BadParameter("`types` must name columns, such as age=int64,amount=float64.")
         if unknown := [kind for kind in given.values() if kind not in _TYPES]:
-            raise BadParameter(f"types (--types) must be {', '.join(_TYPES)}, not {unknown[0]!r}: such as age=int64.")
+            raise BadParameter(f"`types` must be {', '.join(_TYPES)}, not {unknown[0]!r}: such as age=int64.")
         return {name: _TYPES[kind] for name, kind in given.items()}
 
 

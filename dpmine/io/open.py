@@ -100,7 +100,7 @@ def _table_source(data: Any, columns: Columns) -> Source | None:
     return None
 
 
-def is_spark_frame(data: Any) -> bool:
+def is_spark_frame(data: object) -> bool:
     """Whether data are a frame of Spark, classic or of Spark Connect."""
     spark = sys.modules.get("pyspark.sql")
     return spark is not None and isinstance(data, spark.DataFrame)

@@ -43,9 +43,7 @@ def piped(given: Input) -> tuple[Form, DataFile]:
         opened = iter([io.BytesIO(beginning), whole])  # the header, and all
         return form, DataFile(STDIN, lambda: _next(opened), repeatable=False)
     if given.kinds:
-        raise BadParameter(
-            f"types (--types) are for columns of text, and files of {form.name} have types: leave it out."
-        )
+        raise BadParameter(f"`types` are for columns of text, and files of {form.name} have types: leave it out.")
     content = _Kept(whole)
     return form, DataFile(STDIN, lambda: pa.OSFile(content.name))
 

@@ -31,7 +31,7 @@ _BYTES = (bytes, bytearray)
 _MISSING = {"NAType", "NaTType"}  # of pandas, which need not be installed
 
 
-def item_array(items: Sequence[Any], owner: str) -> pa.Array:
+def item_array(items: Sequence[object], owner: str) -> pa.Array:
     """Public items (a catalogue, column labels) as int64 or large_string; null type where there is no item.
 
     Raises BadData, speaking of `owner` (plural), where items are not all integers of 64 bits or all texts.
@@ -49,7 +49,7 @@ def item_array(items: Sequence[Any], owner: str) -> pa.Array:
     return _texts(items, owner) if texts else pa.nulls(0)
 
 
-def value_array(values: Iterable[Any]) -> pa.Array:
+def value_array(values: Iterable[object]) -> pa.Array:
     """Python values as `MIXED`; missing ones (None, NaN, and those of pandas) are null."""
     entries = list(values)
     present = _present(entries)
@@ -70,14 +70,14 @@ def _of_one_kind(values: list[Any]) -> tuple[pa.Array, list[bytes]] | None:
     return coded.indices.cast(pa.int64()), [_label(value) for value in coded.dictionary.to_pylist()]
 
 
-def _coded(values: list[Any]) -> tuple[pa.Array, list[bytes]]:
+def _coded(values: list[object]) -> tuple[pa.Array, list[bytes]]:
     """A code for each value, and the labels that the codes stand for, in the order of the first meeting."""
     keys = [_label(value) for value in values]
     codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
     return integer_array(np.fromiter(map(codes.__getitem__, keys), np.int64, len(keys))), list(codes)
 
 
-def basket_lists(baskets: Iterable[Any]) -> pa.Array:
+def basket_lists(baskets: Iterable[object]) -> pa.Array:
     """Python baskets as lists of `MIXED`, missing ones null; missing items are left out.
 
     A basket is a list, tuple, set or other iterable of items. Anything else is a basket of one: a text, bytes, what is
@@ -95,7 +95,7 @@ def basket_lists(baskets: Iterable[Any]) -> pa.Array:
     return _spread(pa.LargeListArray.from_arrays(integer_array(starts), items), rows)
 
 
-def object_array(values: list[Any], kind: pa.DataType) -> pa.Array:
+def object_array(values: list[object], kind: pa.DataType) -> pa.Array:
     """A column that is declared as Python objects, each value read by itself as the type that the caller asks for.
 
     As lists: see `basket_lists`. As integers, which are flags: 1 for True and for numbers above 0, else 0. As `MIXED`:
@@ -109,7 +109,7 @@ def object_array(values: list[Any], kind: pa.DataType) -> pa.Array:
     return value_array(None if type(value) in collections else value for value in values)
 
 
-def as_number(value: Any) -> float:
+def as_number(value: object) -> float:
     """A number as a float, infinite beyond the largest; NaN for a value that is not a number."""
     try:
         return _as_float(value) if _is(value, (Real, Decimal, np.bool_)) else math.nan
@@ -150,14 +150,14 @@ def items_at(labels: pa.Array, codes: Sequence[int] | NDArray[np.int64]) -> list
     return items_of(labels.take(integer_array(np.array(codes, np.int64))))
 
 
-def _present(values: list[Any]) -> list[Any]:
+def _present(values: list[object]) -> list[object]:
     """The values that are not missing."""
     if set(map(type, values)) <= {int, str, list, tuple, set, frozenset}:
         return values
     return [value for value in values if not _is_missing(value)]
 
 
-def _is(value: Any, kinds: type | tuple[type, ...]) -> bool:
+def _is(value: object, kinds: type | tuple[type, ...]) -> bool:
     """As isinstance, by the type alone: `__class__` may be a property of the user's, which can fail."""
     return issubclass(type(value), kinds)
 
@@ -168,7 +168,7 @@ def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in _MISSING
 
 
-def _spread(present: pa.Array, entries: list[Any]) -> pa.Array:
+def _spread(present: pa.Array, entries: list[object]) -> pa.Array:
     """The present ones among all entries, with null for each that is missing."""
     if len(present) == len(entries):
         return present
@@ -180,7 +180,7 @@ def _is_collection(kind: type) -> bool:
     return issubclass(kind, Iterable) and not issubclass(kind, (str, *_BYTES))
 
 
-def _basket(basket: Any) -> list[Any]:
+def _basket(basket: Any) -> list[object]:
     if not _is_collection(type(basket)):
         return [basket]
     try:

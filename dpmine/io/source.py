@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -44,7 +44,7 @@ class Columns:
             raise BadParameter("The option one_hot excludes basket: in a one-hot layout each row is a basket.")
         if self.basket and not self.unit:
             raise BadParameter(
-                "The option basket needs unit, the privacy unit's column (--unit COL); to protect baskets, name "
+                "The option basket needs unit, the privacy unit's column (`unit=COL`); to protect baskets, name "
                 "theirs as unit."
             )
         _require_distinct(self.named)
@@ -264,7 +264,7 @@ class BasketSource(Source):
     rows: int | None = None
     repeatable = True
 
-    def __init__(self, baskets: Iterable[Any]) -> None:
+    def __init__(self, baskets: Iterable[object]) -> None:
         self._baskets = baskets
 
     def type_of(self, name: str) -> pa.DataType:  # noqa: ARG002 - there is one column

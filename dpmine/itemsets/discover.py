@@ -188,6 +188,6 @@ def discover_items(
             twice = 2 * guarantee.epsilon
             shortage = with_charge(discovery.shortage(), charged=account.ledger is not None)
             enough = discovery_at(twice).enough_units
-            step = f"Try --epsilon {float(twice):g}, with which about {enough:,} units are enough."
+            step = f"Try `epsilon={float(twice):g}`, with which about {enough:,} units are enough."
             advice = f"{shortage} {step} {another_run(guarantee.epsilon, twice)}"
         return DiscoveredItems(tuple(names), guarantee.for_unit(baskets.unit), advice)

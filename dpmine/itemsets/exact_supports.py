@@ -46,7 +46,7 @@ _ITEMSETS_PER_BLOCK = 1 << 16  # itemsets whose items are looked up at a time
 
 _MOST_UNCHECKED = 1 << 18  # itemsets of one size: with more, it is worth a look at what larger sizes take at least
 _MOST_EXTENSIONS = 64  # items by which an itemset may be extended for this
-_FOR_FILES = "raise min_support (--min-support) or memory (--memory), or lower the largest size (--size)"
+_FOR_FILES = "raise `min_support` or `memory`, or lower the largest `size`"
 _FOR_FRAMES = "raise min_support or memory, lower the largest size, or write Parquet with dpmine supports"
 
 

@@ -318,7 +318,7 @@ class Budget:
             numbers = "ε nor δ" if self.accounting is Accounting.BASIC else "ρ nor the δ for approximate parts"
             raise BudgetExceeded(
                 f"{self.dataset!r} has been charged, and neither {numbers} of its total may fall then: grant at least "
-                f"{self.granted.shown(self.accounting, short)}, with a larger --epsilon or --delta."
+                f"{self.granted.shown(self.accounting, short)}, with a larger `epsilon=…` or `delta=…`."
             )
         return replace(self, granted=granted)
 
@@ -370,12 +370,12 @@ class Budget:
         if self.accounting is Accounting.ZCDP and over.approximate_delta > 0 >= over.rho:
             return (
                 "ρ is left, but not enough of the δ for approximate parts: run a mechanism with δ = 0 (for itemsets: "
-                "give --catalogue), or grant a larger --delta and --approximate-delta (dpmine ledger grant)."
+                "give `catalogue=…`), or grant a larger `delta=…` and `approximate_delta=…` (dpmine ledger grant)."
             )
         if self.accounting is Accounting.BASIC and amount.delta > self.granted.delta == 0:
-            options = f"--epsilon {self.granted.epsilon} --delta {short(amount.delta)}"
+            options = f"`epsilon={self.granted.epsilon}` `delta={short(amount.delta)}`"
             return (
                 f"The grant has δ = 0: grant again with {options} or more (dpmine ledger grant), or run a mechanism "
-                "with δ = 0 (for itemsets: give --catalogue)."
+                "with δ = 0 (for itemsets: give `catalogue=…`)."
             )
-        return "Ask for less (--epsilon, --delta), or have a larger total granted (dpmine ledger grant)."
+        return "Ask for less (`epsilon=…`, `delta=…`), or have a larger total granted (dpmine ledger grant)."

@@ -42,7 +42,7 @@ class Account:
     def of(cls, ledger: Ledger | str | None, dataset: str | None) -> Account:
         """`ledger` is a `Ledger` or its URL. Raises BadParameter for one of the two without the other, BadLedger."""
         if (ledger is None) is not (dataset is None):
-            raise BadParameter("ledger and dataset belong together: give both (--ledger URL --dataset NAME) or none.")
+            raise BadParameter("ledger and dataset belong together: give both (`ledger=URL` `dataset=NAME`) or none.")
         if ledger is None or dataset is None:
             return cls(None, "")
         from dpmine.ledger.ledger import Ledger  # the database library is loaded where it is used

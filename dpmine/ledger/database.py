@@ -94,7 +94,7 @@ class Database:
                 yield connection
 
     def _none(self) -> NoLedger:
-        grant = "dpmine ledger grant --ledger URL --dataset NAME --epsilon E --delta D"
+        grant = "dpmine ledger grant `ledger=URL` `dataset=NAME` `epsilon=E` `delta=D`"
         return NoLedger(f"There is no ledger at {self}: restore it if it was lost, or make one with {grant}.")
 
     @property

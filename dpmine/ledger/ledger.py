@@ -309,7 +309,7 @@ def _after(known: Budget | None, name: str, part: str, guarantee: Guarantee) -> 
         if _kind(guarantee) is not Kind.RESERVE or budget.accounting is Accounting.BASIC:
             raise
         raise BudgetExceeded(
-            f"{error} What a search sets aside (--epsilon-max) has half its square as ρ and stays charged under zcdp "
+            f"{error} What a search sets aside (`epsilon_max=…`) has half its square as ρ and stays charged under zcdp "
             "accounting: run searches on a data set with basic accounting."
         ) from None
 
@@ -322,7 +322,7 @@ def _require(budget: Budget | None, dataset: str) -> Budget:
     if budget is None:
         raise BadParameter(
             f"The ledger knows no data set {dataset!r}: name one that it knows (dpmine ledger show lists them), or "
-            "grant this one a budget (dpmine ledger grant --epsilon E --delta D)."
+            "grant this one a budget (dpmine ledger grant `epsilon=E` `delta=D`)."
         )
     return budget
 
@@ -337,7 +337,7 @@ def _same_terms(known: Budget, neighbors: Neighbors, parts: Parts, unit: str | N
     if known.charged and accounting is not known.accounting:
         raise BadParameter(
             f"{known.dataset!r} has charges under {known.accounting} accounting, which the first charge fixed: leave "
-            "accounting (--accounting) out, or grant another data set."
+            "`accounting` out, or grant another data set."
         )
     same = replace(known, accounting=accounting)
     return same if unit is None else _with_unit(same, checked_name("unit", unit))
@@ -348,7 +348,7 @@ def _of_unit(budget: Budget, guarantee: Guarantee) -> Budget:
     if guarantee.neighbors is not budget.neighbors:
         raise BadParameter(
             f"{budget.dataset!r} was granted for the relation {budget.neighbors}, and this run is for "
-            f"{guarantee.neighbors}: name the same relation (--neighbors), or grant another data set."
+            f"{guarantee.neighbors}: name the same relation (`neighbors=…`), or grant another data set."
         )
     return _with_unit(budget, checked_name("unit", guarantee.unit))
 
@@ -357,7 +357,7 @@ def _with_unit(budget: Budget, unit: str) -> Budget:
     if budget.unit not in {"", unit}:
         raise BadParameter(
             f"{budget.dataset!r} is a budget for each {budget.unit!r}, not for each {unit!r}: "
-            "name the same unit (--unit COL; none where rows are the units), or grant another data set."
+            "name the same unit (`unit=COL`; none where rows are the units), or grant another data set."
         )
     return replace(budget, unit=unit)
 
@@ -365,7 +365,7 @@ def _with_unit(budget: Budget, unit: str) -> Budget:
 def _largest_charge(guarantee: Guarantee) -> Amount:
     """The most that a guarantee is charged. NotPrivate without one; BadParameter where it cannot be recorded."""
     if not guarantee.private:
-        raise NotPrivate("A ledger takes private runs only: leave out ledger and dataset (--ledger, --dataset).")
+        raise NotPrivate("A ledger takes private runs only: leave out ledger and dataset (`ledger=…`, `dataset=…`).")
     epsilon, delta = exact_number("epsilon", guarantee.epsilon), exact_number("delta", guarantee.delta)
     proved = guarantee.concentrated
     if proved is not None:
@@ -384,7 +384,9 @@ def _total(
     before = Amount() if known is None else known.granted
     if accounting is Accounting.BASIC:
         if share is not None:
-            raise BadParameter("approximate_delta belongs to zcdp accounting: leave it out, or give --accounting zcdp.")
+            raise BadParameter(
+                "approximate_delta belongs to zcdp accounting: leave it out, or give `accounting='zcdp'`."
+            )
         return Amount(epsilon, before.delta if delta is None else delta)
     if delta is None and share is None and known is not None and known.accounting is accounting:
         share = before.approximate_delta

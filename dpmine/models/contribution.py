@@ -76,7 +76,7 @@ class PrivacyUnit:
             return cls(checked_name("unit", column) if name == ROW else name, rows, enforced=True)
         if rows > 1:
             raise BadParameter(
-                "rows_per_unit needs the units: give fit(..., units=...), or the column with --unit COL."
+                "rows_per_unit needs the units: give fit(..., units=...), or the column with `unit=COL`."
             )
         return cls(name, 1, enforced=False)
 

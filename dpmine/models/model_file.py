@@ -109,7 +109,7 @@ def reading(command: str) -> Iterator[None]:
     except BadData:
         raise
     except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError):
-        raise BadData(f"This is not a model file of dpmine {command}: train one with --model FILE.json.") from None
+        raise BadData(f"This is not a model file of dpmine {command}: train one with `model=FILE.json`.") from None
 
 
 def document_of(text: str, kind: str) -> Document:
@@ -260,8 +260,8 @@ def finite_row(value: object) -> NDArray[np.float64]:
 
 
 _ONE_CLASS = (
-    "the model predicts one class whatever the features: if --classes was given, check that its labels are spelled as "
-    "in the data; else try a larger --epsilon"
+    "the model predicts one class whatever the features: if `classes=…` was given, check that its labels are spelled "
+    "as in the data; else try a larger `epsilon=…`"
 )
 
 

@@ -43,10 +43,9 @@ _NO_LABEL_TYPES = ("binary", "large_binary", "fixed_size_binary", "duration", "l
 _TEXTS = {"str", "string", "large_string", "string_view"}
 """Types of texts in pandas, polars and Arrow."""
 _ONLY_TWO = "Only binary classification is supported without names of the classes, and y has more than two classes"
-_NAME_ALL = "name them all with classes=[...] (--classes A,B,C)"
+_NAME_ALL = "name them all with `classes=['A', 'B', 'C']`"
 _NAME_TWO = (
-    "name two with classes=[...] (--classes A,B), or train PrivateLogisticRegression (dpmine classify), "
-    "which learns several"
+    "name two with `classes=['A', 'B']`, or train PrivateLogisticRegression (dpmine classify), which learns several"
 )
 MISSING_NOTE = "a missing value counts as 0"
 """The guarantee's note on `checked_features`."""
@@ -230,9 +229,9 @@ def checked_column(estimator: BaseEstimator, y: Entries, rows: int) -> Labels:
 
 def known_classes(classes: Any, *, several: bool = False) -> Labels:
     """The two labels, or two and more if `several`, as an array. Raises BadParameter for anything else."""
-    hint = "classes must be the two labels, such as ['no', 'yes'] (--classes no,yes): the model is about the second."
+    hint = "classes must be the two labels, such as `classes=['no', 'yes']`: the model is about the second."
     if several:
-        example = "['no', 'maybe', 'yes'] (--classes no,maybe,yes)"
+        example = "`classes=['no', 'maybe', 'yes']`"
         hint = f"classes must be the labels, two or more different ones of one type, such as {example}."
     try:
         labels = np.asarray(classes)

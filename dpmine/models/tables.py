@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -108,10 +107,10 @@ def _caution(source: Source, keys: Sequence[str], asserted: str | None) -> None:
     people = [name for name in source.names if names_people(name)]
     if people and not keys and asserted is None:
         public = source.header_hint is None  # names are data where a header is missing
-        name, typed = (repr(people[0]), shlex.quote(people[0])) if public else ("a column", "COL")
+        name, typed = (repr(people[0]), repr(people[0])) if public else ("a column", "COL")
         warn(
             f"each row is protected by itself, and {name} is named like people, who may have several rows: "
-            f"to protect people, name it as the privacy unit (--unit {typed}).",
+            f"to protect people, name it as the privacy unit (`unit={typed}`).",
             LayoutWarning,
         )
 
@@ -155,8 +154,8 @@ def _opened(data: object, wanted: Sequence[str], keys: Sequence[str] = (), asser
         raise BadData(f"The data hold several columns called {quoted(repeated)}: rename them.")
     if asserted in source.names:  # its rows can be bounded, so nothing has to be asserted
         raise BadParameter(
-            f"The data have a column {asserted!r}: name it as the privacy unit (--unit {shlex.quote(asserted)}). "
-            "one_row_per (--one-row-per) is for data without that column."
+            f"The data have a column {asserted!r}: name it as the privacy unit (`unit={asserted!r}`). "
+            "`one_row_per` is for data without that column."
         )
     return source
 
@@ -259,8 +258,8 @@ def _whole_floats(name: str, column: pa.ChunkedArray) -> Floats:
 
 def _unlabelled(name: str) -> BadData:
     return BadData(
-        f"Column {name!r} has rows without a label: leave them out first, or name the classes with classes=[...] "
-        "(--classes A,B), of which such rows count as the first."
+        f"Column {name!r} has rows without a label: leave them out first, or name the classes with "
+        "`classes=['A', 'B']`, of which such rows count as the first."
     )
 
 
@@ -390,10 +389,10 @@ def _frame(columns: NamedColumns, names: Sequence[str]) -> DataFrame:
 
 def _require_apart(features: Sequence[str], label: str) -> None:
     if not features:
-        raise BadParameter("Name at least one feature (--features a,b,c).")
+        raise BadParameter("Name at least one feature (`features=a,b,c`).")
     if len(set(features)) < len(features):
         raise BadParameter("A feature is named twice: name each column once.")
     if label in features:
         raise BadParameter(
-            f"The label '{label}' is among the features, and cannot predict itself: leave it out of --features."
+            f"The label '{label}' is among the features, and cannot predict itself: leave it out of `features=…`."
         )

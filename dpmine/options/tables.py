@@ -7,6 +7,7 @@ library.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,21 @@ class Option:
     shown: str | None = None
 
 
-def spelled(name: str, value: Any = None, *, flags: bool = False) -> str:
-    """An option, or one with a value, as a job file writes it; with `flags` as a command line does."""
-    if not flags:
-        return name if value is None else f"{name} = {str(value).lower() if isinstance(value, bool) else repr(value)}"
-    flag = f"--{name.replace('_', '-')}"
-    return flag if value in {None, True} else f"{flag} {value}"
+REFERENCE = re.compile(r"`(\w+)(?:=([^`]*))?`")
+"""How a message names an option: `memory` alone, `memory=4GB` with a value, `memory=…` with whatever value it has."""
+
+
+def as_keys(text: str) -> str:
+    """A message on a job, with options as its file writes them; those of the command alone stay as they are."""
+    return REFERENCE.sub(_as_key, text)
+
+
+def _as_key(found: re.Match[str]) -> str:
+    name, value = found.groups()
+    key = _KEYS.get(name)
+    if key is None or value is None or value == "…":
+        return key or found[0]
+    return f"{key} = {value.lower() if value in {'True', 'False'} else value}"
 
 
 _EPSILON = Option("Privacy loss, read exactly: 0.5, 1/3.", "E", "1")
@@ -366,3 +376,5 @@ OPTIONS = {
     "hypothesis": HYPOTHESIS,
 }
 """By the name of the command, which is the kind of a job; in the order in which `--help` lists them."""
+_KEYS = {option.parameter or name: name for table in OPTIONS.values() for name, option in table.items()}
+"""By the names that the library's calls have for them."""

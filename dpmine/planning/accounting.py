@@ -205,7 +205,7 @@ def plan_noise(numbers: int, *, epsilon: Number = 1, delta: Number = 1e-6) -> No
         'gaussian'
     """
     count, total, slack = (
-        public_count("numbers (--noise)", numbers),
+        public_count("`numbers`", numbers),
         positive("epsilon", epsilon),
         exact_share("delta", delta),
     )

@@ -175,7 +175,7 @@ def _family(kind: LearnedClass, dimension: int | None) -> Family:
             raise BadParameter(f"{kind} have one feature: leave dimension out, or plan stumps.")
         return ThresholdFamily.of(0, 1) if kind is LearnedClass.THRESHOLDS else IntervalFamily.of(0, 1)
     if dimension is None:
-        raise BadParameter(f"{kind} need dimension, the number of features (--dimension).")
+        raise BadParameter(f"{kind} need dimension, the number of features (`dimension=…`).")
     count = whole("dimension", dimension)
     return StumpFamily.of([0] * count, [1] * count) if kind is LearnedClass.STUMPS else SeparatorFamily.of(count)
 

@@ -135,7 +135,7 @@ def plan_list(
     See Also:
         dpmine.plan: for the best itemset alone.
     """
-    count, sizes = whole("k (--top)", k, least=2), parse_sizes(size)
+    count, sizes = whole("`k`", k, least=2), parse_sizes(size)
     terms = ListTerms(
         count,
         positive("epsilon", epsilon),
@@ -148,7 +148,7 @@ def plan_list(
         require_possible(sizes, terms.catalogue_size)
     if terms.candidates is not None and count > terms.candidates:
         most = terms.candidates
-        raise BadParameter(f"k (--top) must not exceed the {most} itemsets of the catalogue: give at most that.")
+        raise BadParameter(f"`k` must not exceed the {most} itemsets of the catalogue: give at most that.")
     rows = [
         ListRow(way.name, ceil(way.lead()), way.right_from(), way.rounds(), way.weighs_pairs) for way in rivals(terms)
     ]

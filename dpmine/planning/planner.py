@@ -115,8 +115,8 @@ def plan(
     wanted = _inside("success", probability("success", success), (Fraction(0), MOST_SURE))
     if population is not None and lead is not None and lead > population:
         raise BadParameter(
-            "The lead to plan for exceeds units (--units): no itemset has more support than there are units. "
-            "Give a smaller --gap."
+            "The lead to plan for exceeds `units`: no itemset has more support than there are units. "
+            "Give a smaller `gap=…`."
         )
     asked = Plan(
         sizes=sizes,
@@ -183,7 +183,8 @@ def _candidates(sizes: tuple[int, int], catalogue_size: int | None) -> int | Non
         return None
     if whole("catalogue_size", catalogue_size) < sizes[1]:
         raise BadParameter(
-            "size must not exceed catalogue_size: no itemset has more items than the catalogue; give a smaller --size."
+            "size must not exceed catalogue_size: no itemset has more items than the catalogue; give a smaller "
+            "`size=…`."
         )
     return sum(comb(catalogue_size, size) for size in range(sizes[0], sizes[1] + 1))
 

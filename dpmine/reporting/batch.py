@@ -13,6 +13,7 @@ from dpmine.ledger.budget import Accounting, Amount, first_grant
 from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import KeyedLedger, Ledger
 from dpmine.markup import ShownAsText
+from dpmine.options.tables import as_keys
 from dpmine.reporting.store import BEGUN, BEGUN_BEFORE, CHARGED_BEFORE, NOT_STORED, UNSTORED, Stored
 from dpmine.reporting.terms import Batch, Step, common_unit, require_no_loss, require_same_terms, require_total
 from dpmine.reporting.timeline import Charges
@@ -60,12 +61,12 @@ class JobOutcome:
         if self.error is None:
             what = "stored before" if self.reused else "done"
         elif isinstance(self.error, DpmineError):
-            what = " ".join(str(self.error).split())
+            what = " ".join(as_keys(str(self.error)).split())
         elif isinstance(self.error, MemoryError):
             what = "not enough memory."
         else:
             kind = type(self.error).__name__
-            what = f"a bug in dpmine ({kind}): please report it with the output of --debug."
+            what = f"a bug in dpmine ({kind}): please report it with the output of dpmine report `debug=True`."
         return f"job {self.job.name!r}: {what}"
 
     @property
@@ -169,7 +170,7 @@ def checked_batch(job_file: JobFile, store: ResultsFolder, *, retry: bool = Fals
         try:
             steps.append(_step(job, store, charges, budget, retry=retry))
         except DpmineError as error:
-            raise type(error)(f"job {job.name!r}: {error}") from None
+            raise type(error)(f"job {job.name!r}: {as_keys(str(error))}") from None
     return _within(terms, tuple(steps), budget, charges)
 
 

@@ -40,16 +40,16 @@ UNSTORED = ".unstored"
 """Marks a job that came to a result that could not be stored."""
 BEGUN_BEFORE = (
     "it was begun before and came to no result, and the ledger may have a charge for it (dpmine ledger history): "
-    "change the job, or give --retry to run it again, which is charged again."
+    "change the job, or give `retry=True` to run it again, which is charged again."
 )
 CHARGED_BEFORE = (
     "the ledger has a charge for it, and the results folder no result: it stopped after the charge, or another machine "
-    "has the result. Copy that result into the folder (--results), or give --retry to run it again, which is charged "
-    "again."
+    "has the result. Copy that result into the folder (`results=…`), or give `retry=True` to run it again, which is "
+    "charged again."
 )
 NOT_STORED = (
     "it was charged and came to a result that could not be stored, so only the page of that run has it. Keep that page "
-    "and leave the job out, or give --retry to run it again, which is charged again."
+    "and leave the job out, or give `retry=True` to run it again, which is charged again."
 )
 
 
@@ -86,7 +86,7 @@ class ResultsFolder:
             write_whole(self.folder / _PROBE, b"")
             (self.folder / _PROBE).unlink()
         except Timeout:
-            raise UnreadableFile(f"Another run works in '{self.folder}': wait for it, or give --results.") from None
+            raise UnreadableFile(f"Another run works in '{self.folder}': wait for it, or give `results=…`.") from None
         except OSError:
             raise _unwritable(self.folder) from None
         return lock
@@ -230,4 +230,4 @@ def _seal(entry: Mapping[str, object]) -> str:
 
 
 def _unwritable(folder: Path) -> UnreadableFile:
-    return UnreadableFile(f"Cannot write to '{folder}': name a folder that can be written with --results.")
+    return UnreadableFile(f"Cannot write to '{folder}': name a folder that can be written with `results=…`.")

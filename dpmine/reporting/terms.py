@@ -103,7 +103,7 @@ def require_no_loss(terms: BudgetTerms, store: ResultsFolder) -> None:
     if store.has_jobs_of(terms.ledger, terms.dataset):
         raise BadLedger(
             f"Jobs in '{store.folder}' were run on {terms.dataset!r}, which the ledger does not know: restore the "
-            "ledger that was charged, or give another --results folder."
+            "ledger that was charged, or give another `results=…` folder."
         )
     if terms.create is Create.NEVER:
         raise BadLedger(
@@ -147,7 +147,7 @@ def require_total(batch: Batch, terms: BudgetTerms) -> None:
     if not (batch.budget.spent if batch.budget else Amount()).fits(stored, accounting):
         raise BadLedger(
             f"The stored results were charged {stored.shown(accounting)}, which the ledger does not know: restore the "
-            "ledger that was charged, or give another --results folder."
+            "ledger that was charged, or give another `results=…` folder."
         )
     together = batch.together
     if not total.fits(together, accounting):
@@ -174,4 +174,4 @@ def require_total(batch: Batch, terms: BudgetTerms) -> None:
     try:
         batch.budget.charging(part, to_charge)
     except BudgetExceeded as error:
-        raise BudgetExceeded(f"{error} Jobs that were run before are found with --results FOLDER.") from None
+        raise BudgetExceeded(f"{error} Jobs that were run before are found with `results=FOLDER`.") from None

@@ -50,7 +50,7 @@ class WindowRun:
         if job_file.schedule is None:
             if window is not None:
                 raise BadParameter(
-                    "window (--window) is for job files with a [schedule]: leave it out, or write one with every, runs "
+                    "`window` is for job files with a [schedule]: leave it out, or write one with every, runs "
                     "and column."
                 )
             return None

@@ -31,14 +31,13 @@ def advice(
         ).mechanism
         if better != mechanism.name:
             step = (
-                f"{said} Try --mechanism {better.replace('_', '-')} (in Python mechanism={better!r}), which needs a "
-                "smaller lead where scores fall off by a power law."
+                f"{said} Try `mechanism={better!r}`, which needs a smaller lead where scores fall off by a power law."
             )
             return f"{step} {another_run(mechanism.epsilon, mechanism.epsilon)}"
     twice = replace(mechanism, epsilon=2 * mechanism.epsilon)
     enough = twice.lead(candidates or 1) * float(sensitivity)
     shown = f"{float(twice.epsilon):g}"
-    step = f"{said} Try --epsilon {shown} (in Python epsilon={shown}), with which about {enough:.0f} is enough."
+    step = f"{said} Try `epsilon={shown}`, with which about {enough:.0f} is enough."
     return f"{step} {another_run(mechanism.epsilon, twice.epsilon)}"
 
 

@@ -94,7 +94,7 @@ def build_mechanism(
     if kind is None:
         raise unknown(chosen, [AUTO, *MECHANISMS])
     if not truth("not_private", not_private) and not kind.private:
-        raise NotPrivate(f"{kind.name} is not private: opt in with not_private (--not-private), or drop the mechanism.")
+        raise NotPrivate(f"{kind.name} is not private: opt in with `not_private`, or drop the mechanism.")
     budget = positive("epsilon", epsilon)
     slack = probability("delta", delta) if kind.approximate else Fraction(0)
     return kind(budget, slack, Neighbors.parse(neighbors), **_own_options(kind, options))
@@ -121,7 +121,7 @@ def _own_options(kind: type[Mechanism], options: Mapping[str, Number | None]) ->
     if kind.needs_bounded_units and not given:
         raise BadParameter(
             f"{kind.name} has a guarantee only where a unit supports few candidates: give max_items_per_unit, such "
-            "as 20 (--max-items-per-unit 20)."
+            "as 20 (`max_items_per_unit=20`)."
         )
     return {_FIELDS[name]: value for name, value in given.items()}
 
@@ -167,7 +167,7 @@ def _slack(delta: Number, candidates: int | None) -> Fraction:
     if candidates is None:
         raise BadParameter(
             "delta = 0 leaves no mechanism without a public list of candidates: give delta, such as 1e-6, or the list "
-            "(catalogue, --catalogue FILE)."
+            "(`catalogue=FILE`)."
         )
     return Fraction(0)
 

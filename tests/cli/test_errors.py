@@ -108,7 +108,7 @@ def test_a_file_of_another_format_says_how_to_convert_it(run: outcome_of) -> Non
 
 def test_ambiguous_layout_says_what_to_do(run: outcome_of) -> None:
     line = assert_one_error(run(TOP, "unclear.parquet"))
-    assert all(word in line for word in ("--item COL", "--unit COL", "--one-hot", "one_hot=True"))
+    assert all(word in line for word in ("--item COL", "--unit COL", "--one-hot"))
 
 
 def test_missing_catalogue_says_why_and_both_ways_out(run: outcome_of) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
-from dpmine_cli.options import OPTIONS, flags_of
+from dpmine_cli.options import OPTIONS
 from dpmine_cli.program import group
 from pyarrow.feather import write_feather
 from support.cases import every
@@ -230,7 +230,7 @@ def choices(name: str, option: Option) -> list[str]:
 
 
 OFFERED = [
-    (command, flags_of(name, option)[0], choice)
+    (command, option.flags[0], choice)
     for command, table in OPTIONS.items()
     for name, option in table.items()
     for choice in choices(name, option)
@@ -246,7 +246,7 @@ def command_line(command: str, flag: str, choice: str) -> str:
     if flag == "--encoding":
         line = line.replace("data.parquet", "data.csv")
     needed = NEEDED.get(chosen, "")
-    known = {each for name, option in OPTIONS[command].items() for each in flags_of(name, option)}
+    known = {each for name, option in OPTIONS[command].items() for each in option.flags}
     return f"{line} {chosen} {needed if needed.split(' ')[0] in known else ''}"
 
 

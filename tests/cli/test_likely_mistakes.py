@@ -47,11 +47,10 @@ MISTAKES = {
     "top-itemset headless.csv": (
         "The privacy unit is not clear in the header (split at commas unless --delimiter says otherwise; "
         "to see it: head -n 1 headless.csv): name it, with "
-        "dpmine top-itemset FILE --unit COL --item COL (in Python unit='COL', item='COL')."
+        "--unit COL --item COL."
     ),
     "top-itemset visits.parquet --item product": (
-        "The privacy unit is not clear among the columns 'customer', 'day', 'product': name its column with "
-        "--unit COL (in Python unit=)."
+        "The privacy unit is not clear among the columns 'customer', 'day', 'product': name its column with --unit COL."
     ),
     "top-itemset visits.parquet --unit costumer --item product": (
         "There is no column 'costumer' among the columns 'customer', 'day', 'product'. Did you mean 'customer'?"
@@ -127,7 +126,7 @@ MISTAKES = {
     f"{SALES} --delta 1": "--delta must lie strictly between 0 and 1, such as 1e-6.",
     f"{SALES} --delta 0": (
         "delta = 0 leaves no mechanism without a public list of candidates: give delta, such as 1e-6, or the "
-        "list (catalogue, --catalogue FILE)."
+        "list (--catalogue FILE)."
     ),
     f"{SALES} --neighbours both": "--neighbors must be 'replace_one' or 'add_remove'.",
     f"{SALES} --neighbours add-remov": (
@@ -140,8 +139,8 @@ MISTAKES = {
     ),
     f"{SALES} --mechanism exponential": (
         "exponential chooses among all itemsets of a public catalogue, because the items seen in the data are "
-        "private: give catalogue (--catalogue FILE), or give up privacy with catalogue='from-data' "
-        "(--catalogue-from-data), or use a mechanism that needs no catalogue, such as large_margin."
+        "private: give catalogue (--catalogue FILE), or give up privacy with "
+        "--catalogue-from-data, or use a mechanism that needs no catalogue, such as large_margin."
     ),
     f"{SALES} --mechanism bounded-growth": (
         "bounded_growth has a guarantee only where a unit supports few candidates: give max_items_per_unit, "
@@ -261,8 +260,7 @@ MISTAKES = {
         "--loss must be one of: auto, capped, logistic, huber."
     ),
     f"{PEOPLE} --lower 0 --upper 99 --model m.json --classes yes": (
-        "--classes must be the labels, two or more different ones of one type, such as ['no', 'maybe', 'yes'] "
-        "(--classes no,maybe,yes)."
+        "--classes must be the labels, two or more different ones of one type, such as --classes no,maybe,yes."
     ),
     "classify --predict people.parquet": "Give --model FILE.json: the model to score with.",
     "hypothesis people.parquet --label rich --features age --class stump --lower 0 --upper 99": (

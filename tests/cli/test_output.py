@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from dpmine_cli.options import OPTIONS
-from dpmine_cli.output import Destination, Format
+from dpmine_cli.options import OPTIONS, Format
+from dpmine_cli.output import Destination
 from support.cases import every
 from support.command_line import CANARY, PROGRAM, Outcome, assert_one_error, environment, outcome_of, spawn
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from dpmine_cli.output import Destination, Format
+from dpmine_cli.options import Format
+from dpmine_cli.output import Destination
 from support.cases import every
 from support.command_line import PROGRAM, Outcome, assert_one_error, environment, outcome_of, spawn
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from dpmine_cli import output
-from dpmine_cli.output import Format
+from dpmine_cli.options import Format
 from support.command_line import CANARY, environment, outcome_of
 
 from dpmine.errors import UnreadableFile

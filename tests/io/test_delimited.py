@@ -239,7 +239,7 @@ def test_another_delimiter_is_seen_in_the_header(mark: str, shown: str, options:
     (tmp_path / "rows.csv").write_text(mark.join(["customer", "date", "product"]) + "\n" + mark.join("abc") + "\n")
     ledger = dpmine.Ledger(f"sqlite:///{tmp_path}/budget.db")
     ledger.grant("shop", epsilon=9, delta=0.5)
-    with refused(BadData, f"say what separates them: --delimiter {shown}"):
+    with refused(BadData, f"say what separates them: `delimiter={shown}`"):
         dpmine.top_itemset(tmp_path / "rows.csv", size=1, ledger=ledger, dataset="shop", **options)
     assert ledger.budget("shop").spent.epsilon == 0
 

@@ -233,7 +233,7 @@ def test_text_in_other_encodings(encoding: str, tmp_path: Path) -> None:
     path.write_bytes("who,was für\na,tea\n".encode(encoding))
     columns = Columns(unit=("who",), item="was für")
     assert contents(read_baskets(Input(path, encoding=encoding), columns).baskets) == [[("tea",)]]
-    with refused(UnreadableFile, "or say what it is (--encoding latin-1)"):
+    with refused(UnreadableFile, "or say what it is (`encoding='latin-1'`)"):
         read_baskets(Input(path), columns)
 
 
@@ -279,22 +279,22 @@ def test_every_file_needs_the_columns(tmp_path: Path) -> None:
         ({"files": ["a.csv", "b.parquet"]}, "several forms"),
         ({"files": ["a.csv", "hours"]}, "'hours' is read as a FILE"),
         ({"files": "a.xlsx"}, "does not read: save it as CSV"),
-        ({"files": "a.parquet", "delimiter": ";"}, "delimiter (--delimiter) is for CSV"),
-        ({"files": "a.tsv", "delimiter": ";"}, "delimiter (--delimiter) is for CSV"),
-        ({"query": "SELECT 1", "database": "sqlite:///b", "delimiter": ";"}, "delimiter (--delimiter) is for CSV"),
+        ({"files": "a.parquet", "delimiter": ";"}, "`delimiter` is for CSV"),
+        ({"files": "a.tsv", "delimiter": ";"}, "`delimiter` is for CSV"),
+        ({"query": "SELECT 1", "database": "sqlite:///b", "delimiter": ";"}, "`delimiter` is for CSV"),
         ({"files": "a.csv", "delimiter": ";;"}, "one character"),
         ({"files": "a.csv", "delimiter": "x"}, "one character"),
         ({"files": "a.csv", "delimiter": "\n"}, "one character"),
-        ({"files": "a.csv", "quotes": "single"}, "quotes (--quotes) must be 'double' or 'multiline' or 'none'"),
-        ({"files": "a.csv", "decimal": ";"}, "decimal (--decimal) must be"),
-        ({"files": "a.parquet", "decimal": ","}, "decimal (--decimal) is for CSV"),
-        ({"files": "a.csv", "encoding": "ebcdic"}, "encoding (--encoding) must be 'utf-8' or 'latin-1' or"),
-        ({"files": "a.arrow", "encoding": "latin-1"}, "encoding (--encoding) is for CSV"),
-        ({"query": "SELECT 1", "database": "sqlite:///b", "quotes": "none"}, "quotes (--quotes) is for CSV"),
+        ({"files": "a.csv", "quotes": "single"}, "`quotes` must be 'double' or 'multiline' or 'none'"),
+        ({"files": "a.csv", "decimal": ";"}, "`decimal` must be"),
+        ({"files": "a.parquet", "decimal": ","}, "`decimal` is for CSV"),
+        ({"files": "a.csv", "encoding": "ebcdic"}, "`encoding` must be 'utf-8' or 'latin-1' or"),
+        ({"files": "a.arrow", "encoding": "latin-1"}, "`encoding` is for CSV"),
+        ({"query": "SELECT 1", "database": "sqlite:///b", "quotes": "none"}, "`quotes` is for CSV"),
         ({"files": "a.csv", "types": "n=decimal"}, "types"),
         ({"files": "a.csv", "types": 3}, "types"),
         ({"files": "a.parquet", "types": "n=int64"}, "has types"),
-        ({"query": "SELECT 1", "database": "oracle://x"}, "database (--database) must be"),
+        ({"query": "SELECT 1", "database": "oracle://x"}, "`database` must be"),
         ({"query": "SELECT 1", "database": "duckdb:///x", "types": "n=int64"}, "DuckDB's columns have types"),
     ],
 )
@@ -332,9 +332,9 @@ def test_databases_that_do_not_answer(
     [
         (
             "SELECT who FROM row",
-            "names a table that {} does not have: write one that it holds in --query: 'rows', 'view'.",
+            "names a table that {} does not have: write one that it holds in `query=…`: 'rows', 'view'.",
         ),
-        ("SELECT whom FROM rows", "names a column that its tables in {} do not have: correct it in --query"),
+        ("SELECT whom FROM rows", "names a column that its tables in {} do not have: correct it in `query=…`"),
     ],
 )
 def test_a_table_or_column_that_is_not_in_a_database_is_said(query: str, said: str, kind: str, tmp_path: Path) -> None:
@@ -381,7 +381,7 @@ def test_statements_that_can_mix_units_are_said_by_their_text(
 def test_a_database_without_tables_says_so(tmp_path: Path) -> None:
     sqlite3.connect(tmp_path / "a.db").close()
     (tmp_path / "a.db").touch()
-    with refused(UnreadableFile, "it holds none; check --database"):
+    with refused(UnreadableFile, "it holds none; check `database=…`"):
         dpmine.top_itemset(Input(query="SELECT 1 FROM rows", database=f"sqlite:///{tmp_path / 'a.db'}"), unit="who")
 
 

@@ -187,7 +187,7 @@ def test_texts_are_declared_as_dates(tmp_path: Path) -> None:
     query = dpmine.Input(query="SELECT * FROM visits", database=f"sqlite:///{database}", types="at=date")
     for data in (dpmine.Input(path, types="at=date"), query):
         assert supports(data, unit="patient", basket="week(at)") == expected
-    with refused(BadData, "'week(at)' needs a column of dates or timestamps", "--types at=date"):
+    with refused(BadData, "'week(at)' needs a column of dates or timestamps", "types='at=date'"):
         supports(path, unit="patient", basket="week(at)")
 
 

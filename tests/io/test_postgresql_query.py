@@ -76,7 +76,7 @@ def test_what_the_server_says_is_not_quoted(shop: str, statement: str, said: str
 
 
 def test_a_table_that_is_not_there_is_said(shop: str) -> None:
-    with refused(UnreadableFile, "names a table that ", " does not have: write one that it holds in --query: 'rows'"):
+    with refused(UnreadableFile, "names a table that ", " does not have: write one that it holds in `query=…`: 'rows'"):
         supports(dpmine.Input(query="SELECT customer, product FROM nowhere", database=shop))
 
 

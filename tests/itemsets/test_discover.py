@@ -137,8 +137,8 @@ def test_what_a_request_says() -> None:
     assert "items: Gaussian noise" in str(request.split)
     assert advice(request, charged=True) == (
         "too few items were found. An item is found with probability 1/2 if about 48 units have it and nothing else, "
-        "or about 127 units with 7 items each. The run was still charged. Try --epsilon 1.5, with which about "
-        "241 are enough: fewer than 1 in 20 of 5,000 units, a guess for the best (--units N for your number). "
+        "or about 127 units with 7 items each. The run was still charged. Try `epsilon=1.5`, with which about "
+        "241 are enough: fewer than 1 in 20 of 5,000 units, a guess for the best (`units=N` for your number). "
         "Another run adds to the charge: ε = 4.5 for both. Stopping is an answer, too."
     )
     assert "fewer than half of the 20" in doubt(request)
@@ -181,7 +181,7 @@ def listed(**options: Any) -> TopItemsets:
 def test_what_cannot_be_told_from_nothing_is_left_out() -> None:
     found = listed()
     assert (list(found), found.left_out) == ([frozenset("ab")], 2)
-    assert "(2 chosen with too small a noisy support to be listed; --min-support 0 lists all, in" in str(found)
+    assert "(2 chosen with too small a noisy support to be listed; `min_support=0` lists all, in" in str(found)
     assert found.to_dict()["left_out"] == 2
     assert found.supports is not None
     assert found.supports.itemsets == (frozenset("ab"),)

@@ -171,7 +171,7 @@ def test_all_sizes_together_stay_within_the_limit() -> None:
     baskets = [list(range(19))]
     for size in range(1, 20):
         list_supports(baskets, size=size, min_support=1, memory="80MB")
-    with pytest.raises(BadParameter, match=r"--min-support.*--memory.*--size"):
+    with pytest.raises(BadParameter, match=r"`min_support`.*`memory`.*`size`"):
         list_supports(baskets, size="1-19", min_support=1, memory="80MB")
 
 

@@ -177,7 +177,7 @@ def test_a_listed_support_is_a_count_or_a_share_of_the_units(least: Any) -> None
 
 @every("least", [0.02, "2%", "1.0"])
 def test_a_listed_share_needs_the_number_of_units(least: Any) -> None:
-    with pytest.raises(dpmine.BadParameter, match=r"min_support is a share of the units: .*--units N"):
+    with pytest.raises(dpmine.BadParameter, match=r"min_support is a share of the units: .*`units=N`"):
         dpmine.top_itemset([["a"]], release_support=1, min_support=least)
 
 

@@ -111,7 +111,7 @@ def test_approximate_runs_use_their_own_share_of_delta(local: Ledger) -> None:
     local.charge("shop", guarantee("0.1", "1e-6"), job="")
     local.charge("shop", guarantee("0.1", "1e-6"), job="")
     with pytest.raises(
-        BudgetExceeded, match=r"ρ is left, but not enough of the δ .* --catalogue.* --approximate-delta"
+        BudgetExceeded, match=r"ρ is left, but not enough of the δ .* `catalogue=…`.* `approximate_delta=…`"
     ):
         local.charge("shop", guarantee("0.1", "1e-9"), job="")
     with pytest.raises(BudgetExceeded, match="Ask for less"):

@@ -352,7 +352,7 @@ def test_a_refusal_for_a_grant_without_delta_says_what_to_grant(ledger: Ledger) 
     ledger.grant("shop", epsilon=2)
     with pytest.raises(
         BudgetExceeded,
-        match=r"The grant has δ = 0: grant again with --epsilon [0-9/]+ --delta 1e-06 or more .*--catalogue",
+        match=r"The grant has δ = 0: grant again with `epsilon=[0-9/]+` `delta=1e-06` or more .*`catalogue=…`",
     ):
         ledger.charge("shop", guarantee("1", "1e-6"), job="")
     ledger.grant("shop", epsilon=2, delta="1e-6")

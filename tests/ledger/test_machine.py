@@ -225,7 +225,7 @@ def require_rising(ledger: Ledger) -> None:
 def test_epsilon_is_not_exchanged_for_delta_in_two_grants(ledger: Ledger) -> None:
     ledger.grant("shop", epsilon=3, delta="1e-6")
     ledger.charge("shop", guarantee("1/2"), job="")
-    message = r"neither ε nor δ of its total may fall then: grant at least ε = 3, δ = 1e-06, with a larger --epsilon"
+    message = r"neither ε nor δ of its total may fall then: grant at least ε = 3, δ = 1e-06, with a larger `epsilon=…`"
     for terms in [("1", "1e-6"), ("1", "1e-4"), ("4", "1e-7"), ("1/2", "0")]:
         with pytest.raises(BudgetExceeded, match=message):
             ledger.grant("shop", epsilon=terms[0], delta=terms[1])

@@ -101,7 +101,7 @@ def test_files(tmp_path: Path) -> None:
         (["label"], [], "'label' holds string, not numbers"),
         (["day"], [], "days"),
         (["height"], [], "There is no column 'height'"),
-        ([], ["gap"], "without a label.*--classes A,B"),
+        ([], ["gap"], "without a label.*classes=\\['A', 'B'\\]"),
         ([], ["real"], "without a label"),
         ([], ["hole"], "without a label"),
         ([], ["half"], "not whole"),
@@ -167,7 +167,7 @@ def test_new_files_that_no_run_reads(tmp_path: Path) -> None:
 
 def test_a_unit_with_a_column_is_not_asserted() -> None:
     for check in (read_columns, require_columns):
-        with pytest.raises(BadParameter, match=r"column 'text': name it as the privacy unit \(--unit text\)"):
+        with pytest.raises(BadParameter, match=r"column 'text': name it as the privacy unit \(`unit='text'`\)"):
             check(TABLE, ["real"], asserted="text")
         check(TABLE, ["real"], asserted="patient")
 
@@ -236,7 +236,7 @@ def test_a_search_takes_any_label_where_its_estimator_knows_the_classes() -> Non
 def test_a_column_that_is_named_like_people_is_noticed() -> None:
     """By its name alone, and not where somebody said what is protected."""
     table = pa.table({"age": [20.0], "patient_id": [1]})
-    with pytest.warns(LayoutWarning, match="--unit patient_id"):
+    with pytest.warns(LayoutWarning, match="`unit='patient_id'`"):
         read_columns(table, ["age"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -253,7 +253,7 @@ def test_numbers_and_people_in_text_are_noticed_without_the_names_of_a_header(tm
             read_columns(str(path), ["age"])
         first, second, third = (str(warning.message) for warning in found)
         assert "a column is named like people" in first
-        assert "--unit COL" in first
+        assert "`unit=COL`" in first
         assert "each line of text is a row" in second
         assert "does not fit its type counts as missing" in third
         assert "patient" not in first + second + third

@@ -234,7 +234,7 @@ def test_a_result_that_is_only_on_a_page_is_not_dropped_by_the_next(
     with monkeypatch.context() as patch:
         patch.setattr("dpmine.reporting.store.parquet_bytes", full)
         assert folder.run(job(**AGES)).outcomes[0].result is not None
-    with pytest.raises(BadData, match=r"job 'Ages': .*only the page of that run has it.*--retry"):
+    with pytest.raises(BadData, match=r"job 'Ages': .*only the page of that run has it.*`retry=True`"):
         folder.run(job(**AGES))
     assert kinds(folder) == ["grant", "charge"]
     assert folder.run(job(**AGES), retry=True).outcomes[0].error is None

@@ -128,5 +128,5 @@ def test_nothing_found_is_said_in_the_stored_result(tmp_path: Path) -> None:
     stored = done.outcomes[0].result
     assert stored is not None
     advice = json.loads(json.dumps(stored.document))["advice"]
-    assert "The run was still charged. Try --" in advice
+    assert "The run was still charged. Try `size=" in advice
     assert "still charged" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -40,7 +40,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = [
     (PAIRS, {"mechanism": "exponential"}, BadParameter, "job 'Pairs': exponential chooses among all itemsets"),
     (PAIRS, {"catalogue": "from-data"}, dpmine.NotPrivate, "a report has private results only"),
     (PAIRS, {"memory": "much"}, BadParameter, "job 'Pairs': memory"),
-    (PAIRS, {"top": "many"}, BadParameter, r"job 'Pairs': k \(--top\) must be"),
+    (PAIRS, {"top": "many"}, BadParameter, r"job 'Pairs': top must be"),
     (PAIRS, {"rules": "yes"}, BadParameter, "job 'Pairs': rules must be True or False"),
     (PAIRS, {"rules": False, "min_confidence": 0.5}, BadParameter, "min_confidence is for rules"),
     (PAIRS, {"rules": False, "lift_of": "units"}, BadParameter, "lift_of is for rules"),

@@ -142,5 +142,5 @@ def test_an_attempt_that_may_have_been_charged_is_not_forgotten_by_a_later_one(
 def test_a_rejected_batch_names_the_folder_of_earlier_results(folder: Folder) -> None:
     folder.run(job(**AGES), epsilon="1000", delta="0.001")
     (folder.path / "results").rename(folder.path / "moved")
-    with pytest.raises(dpmine.BudgetExceeded, match=r"Jobs that were run before are found with --results FOLDER\.$"):
+    with pytest.raises(dpmine.BudgetExceeded, match=r"Jobs that were run before are found with `results=FOLDER`\.$"):
         folder.run(job(**AGES), epsilon="1000", delta="0.001")

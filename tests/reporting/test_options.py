@@ -10,7 +10,7 @@ import pytest
 
 import dpmine
 from dpmine.models.linear.estimators import CLASSIFIERS
-from dpmine.options.tables import OPTIONS, spelled
+from dpmine.options.tables import OPTIONS
 from dpmine.reporting.jobs.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -54,10 +54,3 @@ def test_defaults_are_those_of_the_library(kind: str, call: Callable[..., Any]) 
 @pytest.mark.parametrize("kind", OPTIONS)
 def test_keys_of_jobs_are_options_of_the_command(kind: str) -> None:
     assert KINDS[kind].known - {"items"} == {name for name, option in OPTIONS[kind].items() if option.in_jobs}
-
-
-def test_options_as_they_are_typed() -> None:
-    assert spelled("model_kind", "ridge") == "model_kind = 'ridge'"
-    assert spelled("rules", value=True) == "rules = true"
-    assert spelled("model_kind", "ridge", flags=True) == "--model-kind ridge"
-    assert spelled("rules", value=True, flags=True) == "--rules"

@@ -341,10 +341,10 @@ def test_a_selection_in_a_notebook() -> None:
     nothing = select({"tea": 1}, candidates="unknown", mechanism="large_margin")
     assert (len(nothing), list(nothing), bool(nothing)) == (0, [], False)
     assert "<td>" not in nothing._repr_html_()
-    assert "Try --mechanism limited-domain (in Python mechanism='limited_domain'), which" in nothing.advice
+    assert "Try `mechanism='limited_domain'`, which" in nothing.advice
     assert str(nothing).splitlines()[1] == nothing.advice == nothing.to_dict()["advice"]
     twice = select({"tea": 1}, candidates="unknown", mechanism="limited_domain")
-    assert "Try --epsilon 2 (in Python epsilon=2), with which about 33 is enough. Another run" in twice.advice
+    assert "Try `epsilon=2`, with which about 33 is enough. Another run" in twice.advice
     assert twice.advice.endswith("Another run adds to the charge: ε = 3 for both. Stopping is an answer, too.")
 
 

@@ -66,7 +66,7 @@ class Sampler:
             outcomes = [_run(self.mechanism, data) for _ in range(count)]
         if len(outcomes) != count:
             raise BadParameter(
-                "sample(data, count) of the mechanism must give `count` outcomes: give one for a run that failed, too, "
+                "sample(data, count) of the mechanism must give as many outcomes: give one for a run that failed, too, "
                 "because to leave it out changes the probabilities."
             )
         self.seconds += perf_counter() - start

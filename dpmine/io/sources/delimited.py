@@ -40,7 +40,7 @@ _LF, _CR, _MARK = b'\n\r"'
 _CODECS = {"utf-8": "utf-8-sig"}  # without a mark of byte order at the beginning of the file
 _NOT_TEXT = (
     "it is empty, or not text in UTF-8 with the columns' names in its first line; write it again so, or say what it "
-    "is (--encoding latin-1)."
+    "is (`encoding='latin-1'`)."
 )
 _NO_ROWS = "its rows are no such text; write it again."
 _RAGGED = (
@@ -49,8 +49,8 @@ _RAGGED = (
 )
 _LEFT_OUT = "a row of more than 1 MiB, or with another number of fields than the header, is left out"
 _CAUTIONS = {
-    "double": f"each line of text is a row; one with an open quotation mark is left out (see --quotes); {_LEFT_OUT}",
-    "multiline": f"a quotation mark that is not closed hides the rows up to the next (see --quotes); {_LEFT_OUT}",
+    "double": f"each line of text is a row; one with an open quotation mark is left out (see `quotes=…`); {_LEFT_OUT}",
+    "multiline": f"a quotation mark that is not closed hides the rows up to the next (see `quotes=…`); {_LEFT_OUT}",
     "none": f"each line of text is a row; {_LEFT_OUT}",
 }
 """The notice on rows, for each `_Dialect.quotes`: the same sentence whatever the rows hold."""
@@ -119,9 +119,9 @@ def _open_delimited(given: Input, files: Sequence[DataFile], delimiter: str) -> 
 
 def _hint(file: DataFile, header: Sequence[str], dialect: _Dialect) -> str:
     """See `Source.header_hint`."""
-    split = "split at commas unless --delimiter says otherwise" if dialect.delimiter == "," else ""
+    split = "split at commas unless `delimiter=…` says otherwise" if dialect.delimiter == "," else ""
     if other := likely_delimiter(header):
-        split = f"it has one column; if others follow, say what separates them: --delimiter {other!r}"
+        split = f"it has one column; if others follow, say what separates them: `delimiter={other!r}`"
     seen = "" if file.shown == STDIN else f"to see it: head -n 1 {shlex.quote(file.shown)}"
     hints = "; ".join(filter(None, (split, seen)))
     return f"in the header ({hints})" if hints else "in the header"

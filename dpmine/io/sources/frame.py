@@ -19,6 +19,8 @@ from dpmine.io.source import BATCH_ROWS, FOREIGN_ERRORS, ArrowSource, Columns, S
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import pandas as pd
+    import polars as pl
     from numpy.typing import NDArray
 
 _PLAIN_KINDS = "biuM"  # numpy kinds whose Arrow type is known without looking at the values
@@ -33,7 +35,7 @@ class PandasSource(Source):
 
     repeatable = True
 
-    def __init__(self, frame: Any, columns: Columns) -> None:
+    def __init__(self, frame: pd.DataFrame, columns: Columns) -> None:
         if frame.columns.nlevels > 1:
             raise BadData("The data frame's columns have several levels: flatten them to one name a column.")
         self._frame, self._named = frame, columns
@@ -50,15 +52,15 @@ class PandasSource(Source):
         return tuple(map(str, self._labels))
 
     @cached_property
-    def _labels(self) -> list[Any]:
-        return self._frame.columns.tolist()  # type: ignore[no-any-return]
+    def _labels(self) -> list[str]:
+        return self._frame.columns.tolist()
 
     @cached_property
     def _positions(self) -> dict[str, int]:
         return {name: position for position, name in enumerate(self.names)}
 
     @cached_property
-    def _kinds(self) -> list[Any]:
+    def _kinds(self) -> list[object]:
         return list(self._frame.dtypes)
 
     @cached_property
@@ -143,17 +145,17 @@ class PandasSource(Source):
         return self._converted[name]
 
 
-def _is_object(kind: Any) -> bool:
+def _is_object(kind: object) -> bool:
     """Whether values are objects of Python, also in sparse columns."""
     return bool(getattr(kind, "subtype", kind) == np.dtype(object))
 
 
-def _is_untyped(kind: Any) -> bool:
+def _is_untyped(kind: object) -> bool:
     """Whether a dtype leaves open what the values are: the categories of a column depend on its values, too."""
     return _is_object(kind) or hasattr(kind, "categories")
 
 
-def _objects(series: Any, kind: pa.DataType) -> pa.ChunkedArray:
+def _objects(series: pd.Series[Any], kind: pa.DataType) -> pa.ChunkedArray:
     """Each value by itself. Whole floats among categories are integers: beside a 2.5, pandas makes them of integers."""
     if not hasattr(series.dtype, "categories"):
         return pa.chunked_array([object_array(series.astype(object).to_numpy().tolist(), kind)])
@@ -162,7 +164,7 @@ def _objects(series: Any, kind: pa.DataType) -> pa.ChunkedArray:
     return pa.chunked_array([object_array(exact, kind).take(pa.array(codes, mask=codes < 0))])
 
 
-def _frame_labels(labels: list[Any]) -> pa.Array:
+def _frame_labels(labels: Sequence[object]) -> pa.Array:
     return item_array(labels, "The data frame's column labels")
 
 
@@ -181,7 +183,7 @@ def _typed(series: Any, name: str) -> pa.ChunkedArray:
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
 
 
-def _arrow_array(series: Any) -> Any:
+def _arrow_array(series: pd.Series[Any]) -> pa.Array | pa.ChunkedArray:
     """The series in Arrow, with U+FFFD for what is no Unicode in its texts."""
     try:
         return pa.array(series, from_pandas=True)
@@ -190,7 +192,7 @@ def _arrow_array(series: Any) -> Any:
         return pa.array(valid, from_pandas=True)
 
 
-def open_lazy(frame: Any) -> ArrowSource:
+def open_lazy(frame: pl.LazyFrame) -> ArrowSource:
     """A query of polars, run for the columns that are read, in pieces."""
 
     def batches(names: list[str]) -> Iterator[pa.RecordBatch]:
@@ -218,7 +220,7 @@ def stream_of(data: Any) -> pa.RecordBatchReader:
         ) from None
 
 
-def require_no_array(data: Any) -> None:
+def require_no_array(data: object) -> None:
     """BadData for arrays, matrices and series, by their type: items need names, and units columns.
 
     An array of one dimension that holds Python objects is a sequence of baskets.

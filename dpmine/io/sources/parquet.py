@@ -166,7 +166,7 @@ class FileSource(Source):
         for file in self.files:
             if _largest_chunk(file.footer, set(names)) > limit:
                 raise UnreadableFile(
-                    f"{file.shown} has a row group that does not fit into the memory limit: raise memory (--memory), "
+                    f"{file.shown} has a row group that does not fit into the memory limit: raise `memory`, "
                     "or write the file with smaller row groups."
                 )
 

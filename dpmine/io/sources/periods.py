@@ -37,7 +37,7 @@ _FARTHEST = 10**8  # days: numpy's calendar goes so far
 _NONE = pa.scalar(None, pa.int64())
 
 CHECK_NAMES = (
-    " Check the option that names it, and what the file is (--input-format). If a text file has no header, write the "
+    " Check the option that names it, and what the file is (`input_format=…`). If a text file has no header, write the "
     "names of the columns into its first line."
 )
 """What to add to a message about a column that is not there, where the columns are not listed."""
@@ -74,7 +74,7 @@ def like_column(name: str, names: Iterable[str]) -> str:
     if name.lower() in _PERIODS:
         return f" A calendar period is of a column: {name.lower()}(COL), with one of these as COL."
     if len(parts := name.split(",")) > 1 and {*parts} <= {*known}:
-        return f" For several columns repeat the option, as in {' '.join(f'--unit {part}' for part in parts)}."
+        return f" For several columns repeat the option, as in {' '.join(f'`unit={part!r}`' for part in parts)}."
     if _CALLED.fullmatch(name) is None:
         return resembling(name, known) or " Give one of these."
     periods = [f"{period}({column})" for column in known for period in _PERIODS]
@@ -131,7 +131,11 @@ def require_calendar(what: str, column: str, source: Source) -> None:
     """BadData where a column that `what` needs holds neither dates nor timestamps."""
     kind = source.type_of(column)
     if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
-        way = f"declare it with types (--types {column}=date)" if isinstance(source, TextSource) else "cast it first"
+        way = (
+            f"declare it with types (`types={f'{column}=date'!r}`)"
+            if isinstance(source, TextSource)
+            else "cast it first"
+        )
         raise BadData(
             f"{what} needs a column of dates or timestamps, and {column!r} has the type {type_name(kind)}: {way}."
         )

@@ -90,11 +90,11 @@ def open_query(
     kind, _, rest = database.partition("://")
     path, shown = rest.removeprefix("/"), shown_name(database)
     if kind not in {"duckdb", "sqlite", "postgresql"}:
-        raise BadParameter(f"database (--database) must be {_KINDS}.")
+        raise BadParameter(f"`database` must be {_KINDS}.")
     if kind == "postgresql":
         return _texts(statement, PostgreSQL(database), shown, declared, _known(statement, *_FAILING))
     if kind == "duckdb" and declared:
-        raise BadParameter("types (--types) are for columns of text, and DuckDB's columns have types: leave it out.")
+        raise BadParameter("`types` are for columns of text, and DuckDB's columns have types: leave it out.")
     if not (kind == "duckdb" and path == _MEMORY):
         _require_file(path, shown)
     if kind == "sqlite":
@@ -287,7 +287,7 @@ def _why(shown: str, error_text: str, tables: Callable[[], Sequence[str]]) -> st
         return f"The query names a table that {shown} does not have: {_choice(tables())}."
     if _NO_COLUMN.match(error_text):
         return (
-            f"The query names a column that its tables in {shown} do not have: correct it in --query. Enclose text "
+            f"The query names a column that its tables in {shown} do not have: correct it in `query=…`. Enclose text "
             "values in single quotes."
         )
     if _NO_ACCESS.match(error_text):
@@ -299,6 +299,6 @@ def _why(shown: str, error_text: str, tables: Callable[[], Sequence[str]]) -> st
 def _choice(tables: Sequence[str]) -> str:
     """What may be written in place of a table that is not there."""
     if not tables:
-        return "it holds none; check --database (DuckDB takes files, too: FROM 'sales.parquet')"
+        return "it holds none; check `database=…` (DuckDB takes files, too: FROM 'sales.parquet')"
     more = ", …" if len(tables) > _LISTED else ""
-    return f"write one that it holds in --query: {quoted(tables[:_LISTED])}{more}"
+    return f"write one that it holds in `query=…`: {quoted(tables[:_LISTED])}{more}"

@@ -113,7 +113,7 @@ def require_declared(names: Sequence[str], declared: Mapping[str, pa.DataType], 
     """BadData for a type that is declared for a column that does not exist."""
     known = first_types(pa.schema([(name, _TEXT) for name in names]))
     if unknown := [name for name in declared if name not in known]:
-        raise BadData(f"types (--types) name a column {unknown[0]!r} that does not exist {header_hint}.")
+        raise BadData(f"`types` name a column {unknown[0]!r} that does not exist {header_hint}.")
 
 
 def _typed(texts: pa.Array, kind: pa.DataType, decimal: str = ".") -> pa.Array:

@@ -58,7 +58,7 @@ def require_names(names: Sequence[str], header_hint: str, *, is_header: bool) ->
     if not is_header and any(map(_is_like_number, names)):
         raise BadData(
             f"A column is named like a number {header_hint}, which looks like data. {_HEADER} If it is a name, name "
-            "the column of the privacy unit, too (--unit COL, in Python unit=)."
+            "the column of the privacy unit, too (`unit=COL`)."
         )
 
 

@@ -6,7 +6,6 @@ The privacy unit is never guessed from the order of columns. Where no option nam
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -163,7 +162,7 @@ def _cautions(source: Source, plan: LayoutPlan, columns: Columns) -> Iterator[st
         yield f"the items are values of {people}, which is named like people: the result would name some"
     for name in _possible_keys(source, plan.items[0]) if plan.layout is Layout.LIST and not plan.unit else ():
         if names_people(name):
-            yield f"each row is a unit of its own: --unit {name} protects each {name!r} as a whole"
+            yield f"each row is a unit of its own: `unit={name!r}` protects each {name!r} as a whole"
     if plan.layout is Layout.LONG and plan.items[0] in source.objects:
         yield _ONE_EACH.format(plan.items[0])
     for name in plan.keys:
@@ -184,7 +183,8 @@ def _keys_as_items(source: Source, plan: LayoutPlan, columns: Columns) -> Iterat
         return
     if keys := [name for name in plan.items if role_of(name) == "unit" and not is_boolean(source.type_of(name))]:
         key = _called(source, columns, keys[0])
-        yield f"{key} is named like a key, and with --one-hot it is an item of each row with a number above 0 in it"
+        above = "an item of each row with a number above 0 in it"
+        yield f"{key} is named like a key, and with `one_hot=True` it is {above}"
 
 
 def item_type(source: Source, plan: LayoutPlan) -> pa.DataType:
@@ -231,13 +231,12 @@ def _found_plan(source: Source, columns: Columns) -> LayoutPlan:
 
 
 _ADVICE = (
-    "Name the columns of the privacy unit and of the items, --unit COL --item COL (one row per item), or the column of "
-    "lists, --item COL (one row per basket), or give --one-hot (one column per item, 0 for none). In Python: unit=, "
-    "item=, one_hot=True."
+    "Name the columns of the privacy unit and of the items, `unit=COL` `item=COL` (one row per item), or the column of "
+    "lists, `item=COL` (one row per basket), or give `one_hot=True` (one column per item, 0 for none)."
 )
 _FOR_OBJECTS = "Of objects, give unit= and item= (one item per row), items= (lists), one_hot=True or df.astype(bool)."
 _ADVICE_FOR_TEXT = (
-    "Name the columns of the privacy unit and of the items: --unit COL --item COL (in Python unit=, item=). --one-hot "
+    "Name the columns of the privacy unit and of the items: `unit=COL` `item=COL`. `one_hot=True` "
     "is not for lists of items: it needs one column per item, with its name in the header, and 0 or 1 in each row."
 )
 
@@ -277,19 +276,15 @@ def _possible_keys(source: Source, items: str) -> list[str]:
 
 
 def _unclear(source: Source, choices: Sequence[dict[str, str]]) -> str:
-    """That the unit must be named, with a command and Python's arguments for each choice."""
+    """That the unit must be named, with the options of each choice."""
     if source.header_hint is not None:
         choices = [{"unit": "COL", "item": "COL"}]
-    commands = [f"dpmine top-itemset FILE {_options(choice)}" for choice in choices]
-    keywords = [", ".join(f"{option}={name!r}" for option, name in choice.items()) for choice in choices]
-    return " ".join(
-        f"The privacy unit is not clear {_among(source)}: name it, with {' or '.join(commands)} "
-        f"(in Python {' or '.join(keywords)}).".split()
-    )
+    named = " or ".join(map(_options, choices))
+    return " ".join(f"The privacy unit is not clear {_among(source)}: name it, with {named}.".split())
 
 
 def _options(choice: Mapping[str, str]) -> str:
-    return " ".join(f"--{option} {shlex.quote(name)}" for option, name in choice.items())
+    return " ".join(f"`{option}={name!r}`" for option, name in choice.items())
 
 
 def _plan(layout: Layout, items: Iterable[str], columns: Columns, origin: Origin) -> LayoutPlan:
@@ -306,9 +301,7 @@ def _only_other(source: Source, columns: Columns) -> tuple[str, ...]:
     others, item = _others(source, columns), columns.named_item or ""
     if len(others) != 1:
         lists = f" Else {_ONE_EACH.format(item)}." if item in source.objects else ""
-        raise BadData(
-            f"The privacy unit is not clear {_among(source)}: name its column with --unit COL (in Python unit=).{lists}"
-        )
+        raise BadData(f"The privacy unit is not clear {_among(source)}: name its column with `unit=COL`.{lists}")
     if role_of(others[0]) == "item":
         raise BadData(_unclear(source, ({"unit": others[0], "item": item}, {"unit": item, "item": others[0]})))
     return others
@@ -364,13 +357,13 @@ def _check_one_hot(source: Source, name: str, kind: pa.DataType, columns: Column
     if not (columns.one_hot and is_integer(kind)):
         raise BadData(
             f"Column {name!r} has the type {type_name(kind)}: in a one-hot layout every column but the unit's holds "
-            "booleans, or with one_hot (--one-hot) integers. Cast the column, leave it out, or name it as unit."
+            "booleans, or with `one_hot` integers. Cast the column, leave it out, or name it as unit."
         )
     if not columns.unit and role_of(name) == "unit":
         known = source.header_hint is None
         raise BadData(
-            f"{f'Column {name!r}' if known else 'A column'} is named like a privacy unit: name it as unit (--unit "
-            f"{shlex.quote(name) if known else 'COL'}), or make it boolean where it is an item."
+            f"{f'Column {name!r}' if known else 'A column'} is named like a privacy unit: name it as unit (`unit="
+            f"{repr(name) if known else 'COL'}`), or make it boolean where it is an item."
         )
 
 

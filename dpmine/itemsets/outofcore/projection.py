@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_TOO_LARGE = "What was bought together with a single item does not fit into the memory limit: raise memory (--memory)."
+_TOO_LARGE = "What was bought together with a single item does not fit into the memory limit: raise `memory`."
 
 
 @dataclass(frozen=True, eq=False)

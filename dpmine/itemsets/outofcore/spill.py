@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
-_ADVICE = "set TMPDIR to a folder on a disk with room, or raise memory (--memory)."
+_ADVICE = "set TMPDIR to a folder on a disk with room, or raise `memory`."
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class ItemCodes:
         self._met = pa.concat_arrays([met, wide.take(integer_array(new))]) if len(new) else met
         if catalogue_cost(self._met) > self._limit or len(self._met) > MOST_ITEMS:
             raise BadParameter(
-                "The different items alone do not fit into the memory limit: raise memory (--memory), or give a "
+                "The different items alone do not fit into the memory limit: raise `memory`, or give a "
                 "catalogue of the items that matter."
             )
         return np.append(codes, -1).astype(np.int32)[items]
@@ -251,7 +251,7 @@ def _one_each(rows: Codes, items: NDArray[np.int32]) -> tuple[Codes, NDArray[np.
     return lines[order], np.concatenate([items[keep], np.full(len(empty), -1, np.int32)])[order]
 
 
-_ONE_UNIT = "One unit's data alone do not fit into the memory limit: raise memory (--memory)."
+_ONE_UNIT = "One unit's data alone do not fit into the memory limit: raise `memory`."
 
 
 class NotSorted(Exception):

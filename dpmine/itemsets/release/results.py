@@ -317,7 +317,7 @@ class TopItemsets:
         if not self.left_out:
             return []
         small = f"{self.left_out} chosen with too small a noisy support to be listed"
-        return [f"{small}; --min-support 0 lists all, in another run that is charged as much again"]
+        return [f"{small}; `min_support=0` lists all, in another run that is charged as much again"]
 
     def _no_lift(self) -> list[str]:
         """At most one line: what confidence and lift of rules are about, where units have several baskets."""

@@ -81,8 +81,8 @@ def about_several_baskets(*, lift: bool) -> str:
     )
     if lift:
         return f"{confidence}; lift: of all items that a unit has, in any of its baskets"
-    one_basket = "units with one basket each: one row per item, without basket (--basket)"
-    return f"{confidence}; lift needs {one_basket}; or lift_of (--lift-of units)"
+    one_basket = "units with one basket each: one row per item, without `basket`"
+    return f"{confidence}; lift needs {one_basket}; or lift_of (`lift_of='units'`)"
 
 
 def confidence(value: Number, name: str = "min_confidence") -> Fraction:

@@ -45,7 +45,7 @@ def small_supports(count: int, *, charged: bool) -> str:
     """What a list says where `count` itemsets were chosen, and none is listed."""
     none = "the chosen itemset has" if count == 1 else f"all {count:,} chosen itemsets have"
     said = with_charge(f"{none} too small a noisy support to be listed.", charged=charged)
-    return f"{said} Try --min-support 0, which lists all that is chosen; another run is charged as much again."
+    return f"{said} Try `min_support=0`, which lists all that is chosen; another run is charged as much again."
 
 
 def doubt(request: Request) -> str:
@@ -54,12 +54,12 @@ def doubt(request: Request) -> str:
     usual = USUAL_UNITS if units is None else units
     if request.way.lists_what_stands_out or needed * BEST_SHARE <= usual:
         return ""
-    assumed = " are assumed; --units N says how many there are" if units is None else ""
+    assumed = " are assumed; `units=N` says how many there are" if units is None else ""
     larger = _least_epsilon(request, lambda way: way.right_from(), request.way.name)
-    step = f"--epsilon {float(larger):g} or more" if larger and larger <= _LARGEST_COMMON else "a larger --epsilon"
+    step = f"`epsilon={float(larger):g}` or more" if larger and larger <= _LARGEST_COMMON else "a larger `epsilon=…`"
     return (
         f"if the best itemset is in fewer than about {needed:,} units, fewer than half of the {request.way.count} "
-        f"listed are expected to be right: then give {step}, or a smaller --top ({usual:,} units{assumed})."
+        f"listed are expected to be right: then give {step}, or a smaller `k=…` ({usual:,} units{assumed})."
     )
 
 
@@ -73,7 +73,7 @@ def long_search(request: Request) -> str:
         return ""
     return (
         f"counting itemsets of {size} items takes seconds in most data, and hours where long baskets have much in "
-        f"common: --size {_LARGE_SIZE - 1} or less is quick. Ctrl-C ends the run at any time; a charge stays."
+        f"common: `size={_LARGE_SIZE - 1}` or less is quick. Ctrl-C ends the run at any time; a charge stays."
     )
 
 
@@ -83,12 +83,12 @@ def counts_of_unions(request: Request, *, several_baskets: bool) -> str:
     if not request.unions or noise is None:
         return ""
     if not several_baskets:
-        return "lift_of (--lift-of) changes nothing: each unit has one basket, so no further counts are released."
+        return "`lift_of` changes nothing: each unit has one basket, so no further counts are released."
     count, size = request.terms.count, request.terms.sizes[1]
     fewer, most = most_counts(count, size, subsets=True), most_counts(count, size, subsets=True, unions=True)
     before, now = map(noise.simultaneous_half_width, (fewer, most))
     return (
-        f"lift_of (--lift-of) adds counts of units' unions: up to {most:,} counts share the budget of supports instead "
+        f"`lift_of` adds counts of units' unions: up to {most:,} counts share the budget of supports instead "
         f"of {fewer:,}. All are within ±{now:,} units instead of ±{before:,}, with probability 0.95."
     )
 
@@ -109,7 +109,7 @@ def _step(request: Request) -> str:
 
 
 def _option(request: Request) -> tuple[str, Fraction]:
-    """What to try, and its --epsilon: one step that is enough by itself where there is one; "" where none helps."""
+    """What to try, and its ε: one step that is enough by itself where there is one; "" where none helps."""
     unlisted, present = not request.terms.has_catalogue, request.terms.epsilon
     better = _better(request)
     name = better or request.way.name
@@ -119,29 +119,29 @@ def _option(request: Request) -> tuple[str, Fraction]:
     if better:
         return f"Try {_named(better)}: it is expected to need smaller supports here.", present
     if request.terms.sizes[0] > 1:
-        return f"Try --size {request.terms.sizes[0] - 1}: smaller itemsets have larger supports.", present
+        return f"Try `size={request.terms.sizes[0] - 1}`: smaller itemsets have larger supports.", present
     if unlisted and not request.way.finds_items:
-        return "Try a public list of the items, --catalogue FILE, such as a price list.", present
+        return "Try a public list of the items, `catalogue=FILE`, such as a price list.", present
     if larger and larger <= _LARGEST_COMMON:
         return _with_epsilon(request, name, larger), larger
     return "", present
 
 
 def _named(mechanism: str) -> str:
-    return f"--mechanism {mechanism.replace('_', '-')}"
+    return f"`mechanism={mechanism!r}`"
 
 
 def _with_epsilon(request: Request, name: str, epsilon: Fraction) -> str:
     enough = request.another_way(name, epsilon).enough()
     other = "" if name == request.way.name else f"{_named(name)} "
-    return f"Try {other}--epsilon {float(epsilon):g}, with which about {enough:,} are enough: {_expected(request)}."
+    return f"Try {other}`epsilon={float(epsilon):g}`, with which about {enough:,} are enough: {_expected(request)}."
 
 
 def _expected(request: Request) -> str:
     """What an advised ε rests on."""
     if request.units is not None:
         return f"fewer than 1 in {BEST_SHARE} of the units, a guess for the best"
-    return f"fewer than 1 in {BEST_SHARE} of {USUAL_UNITS:,} units, a guess for the best (--units N for your number)"
+    return f"fewer than 1 in {BEST_SHARE} of {USUAL_UNITS:,} units, a guess for the best (`units=N` for your number)"
 
 
 def _for_half(way: Way) -> int:

@@ -74,6 +74,6 @@ def require_possible(sizes: tuple[int, int], items: int) -> None:
     """BadParameter where no itemset of the largest size can be made of so few items."""
     if sizes[1] > items:
         raise BadParameter(
-            f"size must not exceed the {items} items of the catalogue: give at most that (--size {items}), or a longer "
+            f"size must not exceed the {items} items of the catalogue: give at most that (`size={items}`), or a longer "
             "catalogue."
         )

@@ -39,7 +39,7 @@ MOST_RULES = 1_000_000
 """Rules that one run may be asked for: an item of an itemset is on either side, or on none."""
 SUPPORTS_SHARE = Fraction(1, 3)
 """Of ε, where the split is left to us: docs/explanation/measured/itemset_lists.md has the measurements."""
-_K = "k (--top)"
+_K = "`k`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ class Request:
         terms = query.terms(known, sizes)
         if terms.candidates is not None and terms.count > terms.candidates:
             most = terms.candidates
-            raise BadParameter(f"{_K} must not exceed the {most} itemsets of the catalogue: give at most --top {most}.")
+            raise BadParameter(f"{_K} must not exceed the {most} itemsets of the catalogue: give at most `k={most}`.")
         way, supports = _built(terms, query.release_support)
         has_supports = way.releases_supports or supports > 0
         if truth("rules", query.rules):
@@ -147,7 +147,7 @@ class Request:
         return None if self.way.finds_items else self.terms.max_items_per_unit
 
     def another_way(self, mechanism: str, epsilon: Fraction) -> Way:
-        """What would choose at another mechanism or another --epsilon, all else as asked. Raises BadParameter."""
+        """What would choose at another mechanism or another ε, all else as asked. Raises BadParameter."""
         terms = replace(self.terms, mechanism=mechanism, epsilon=positive("epsilon", epsilon))
         if mechanism != self.way.name:
             terms = replace(terms, kbar=None, max_items_per_unit=None)
@@ -184,14 +184,14 @@ def _least_support(given: Number | None, units: int | None, *, has_supports: boo
         return None
     if not has_supports:
         raise BadParameter(
-            "min_support is about released supports: give release_support (--release-support EPS, or auto), too."
+            "min_support is about released supports: give release_support (`release_support=EPS`, or auto), too."
         )
     least = count_or_share("min_support", given, least=0)
     if isinstance(least, int):
         return least
     if units is None:
         raise BadParameter(
-            "min_support is a share of the units: give their number, units (--units N), or a count, such as 100."
+            "min_support is a share of the units: give their number, units (`units=N`), or a count, such as 100."
         )
     return least_count(least, units)
 
@@ -203,10 +203,10 @@ def _lift_of_unions(lift_of: str | None, *, rules: bool, units: int | None) -> b
     named(LiftOf, "lift_of", lift_of)
     if not rules:
         raise BadParameter(
-            "lift_of is about rules: give release_support (--release-support EPS, or auto) and rules (--rules), too."
+            "lift_of is about rules: give release_support (`release_support=EPS`, or auto) and `rules`, too."
         )
     if units is None:
-        raise BadParameter("lift_of needs a public number of units: give units (--units N), too.")
+        raise BadParameter("lift_of needs a public number of units: give units (`units=N`), too.")
     return True
 
 
@@ -214,7 +214,7 @@ def _require_rules_possible(terms: ListTerms, *, has_supports: bool) -> None:
     largest = terms.sizes[1]
     if not has_supports:
         raise BadParameter(
-            "rules are made of released supports: give release_support (--release-support EPS, or auto), too."
+            "rules are made of released supports: give release_support (`release_support=EPS`, or auto), too."
         )
     if largest < 2:
         raise BadParameter("rules need itemsets of at least 2 items: give a larger size.")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+    from pyspark.sql import DataFrame, SparkSession
 
     from dpmine.io.source import Progress
     from dpmine.itemsets.spark.inputs import SparkRows
@@ -49,7 +50,7 @@ class SparkBaskets(Transactions):
     item_supports: NDArray[np.int64]
     unit: str
     rows: SparkRows
-    session: Any
+    session: SparkSession
     kept: Kept
     blocks: Blocks | None = None
     progress: Progress | None = None
@@ -89,7 +90,7 @@ class SparkBaskets(Transactions):
         with watched(self.session, self.progress):
             return added_up(held, ["rank", "later"], functions.sum(WEIGHT), len(codes))
 
-    def _held(self, limit: int) -> Any:
+    def _held(self, limit: int) -> DataFrame:
         """A row for each of the `limit` items, at most, that a unit keeps: the columns of the unit, `item`, `rank`."""
         codes = np.arange(len(self.labels))
         hashes = integer_array(label_hashes(self.labels))
@@ -111,14 +112,14 @@ class SparkBaskets(Transactions):
         blocks = None if self.blocks is None else self.blocks.unions(self.kept)
         return replace(self, rows=replace(self.rows, baskets=()), blocks=blocks)
 
-    def items_frame(self, codes: Sequence[int] | NDArray[np.int64], **more: Any) -> Any:
+    def items_frame(self, codes: Sequence[int] | NDArray[np.int64], **more: Any) -> DataFrame:
         """A frame of items (`item`), their places in `codes` (`rank`), and `more` columns of theirs."""
         labels = self.labels.take(integer_array(np.asarray(codes, np.int64)))
         ranks = integer_array(np.arange(len(labels))).cast(pa.int32())
         with replacing():
             return self.session.createDataFrame(pa.table({ITEM: labels, "rank": ranks, **more}))
 
-    def coded(self, codes: Sequence[int] | NDArray[np.int64]) -> Any:
+    def coded(self, codes: Sequence[int] | NDArray[np.int64]) -> DataFrame:
         """The rows of these items: keys and `rank`, the item's place in `codes`."""
         found = self.rows.frame.join(small(self.items_frame(codes), len(codes)), ITEM)
         return found.select(*self.rows.keys, "rank")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+    from pyspark.sql import DataFrame, SparkSession
 
     from dpmine.itemsets.spark.inputs import SparkRows
     from dpmine.itemsets.spark.session import Kept
@@ -58,7 +59,7 @@ def itemset_columns(size: int) -> list[str]:
     return [f"a{place}" for place in range(size)]
 
 
-def counted(store: BasketStore, search: ParentSearch, *, heavy: bool, session: Any) -> Any:
+def counted(store: BasketStore, search: ParentSearch, *, heavy: bool, session: SparkSession) -> DataFrame:
     """The itemsets of a search and their supports: a frame with a0, …, `support`."""
     light = _found(store, search, _places(store.frame.where(~functions.col("heavy")) if heavy else store.frame, store))
     if heavy:
@@ -67,7 +68,7 @@ def counted(store: BasketStore, search: ParentSearch, *, heavy: bool, session: A
     return light.groupBy(*itemset_columns(search.size)).agg(functions.count("*").alias(SUPPORT))
 
 
-def _found(store: BasketStore, search: ParentSearch, places: Any) -> Any:
+def _found(store: BasketStore, search: ParentSearch, places: DataFrame) -> DataFrame:
     """One row a unit and itemset, from rows of a basket and a place (`place`, a0) in it."""
     rank = functions.col("a0")
     rows = places.where((rank >= search.first) & (rank < search.end) & (functions.col("place") >= search.size - 1))
@@ -79,7 +80,7 @@ def _found(store: BasketStore, search: ParentSearch, places: Any) -> Any:
     return rows.distinct() if store.units else rows
 
 
-def _extended(rows: Any, units: tuple[str, ...], taken: int, *, last: bool) -> Any:
+def _extended(rows: DataFrame, units: tuple[str, ...], taken: int, *, last: bool) -> DataFrame:
     """Every row once for each more frequent item of its basket, which becomes the next column."""
     known, name = [*units, *itemset_columns(taken)], f"a{taken}"
     front = functions.slice("items", functions.lit(1), functions.col("place"))
@@ -88,11 +89,11 @@ def _extended(rows: Any, units: tuple[str, ...], taken: int, *, last: bool) -> A
     return rows.select(*known, "items", functions.posexplode(front).alias("place", name))
 
 
-def _places(baskets: Any, store: BasketStore) -> Any:
+def _places(baskets: DataFrame, store: BasketStore) -> DataFrame:
     return baskets.select(*store.units, "items", functions.posexplode("items").alias("place", "a0"))
 
 
-def _blocks(baskets: Any, store: BasketStore, session: Any) -> Any:
+def _blocks(baskets: DataFrame, store: BasketStore, session: SparkSession) -> DataFrame:
     """The places of long baskets, dealt out over all tasks: a block of them at a time, with the basket's items."""
     start = functions.sequence(functions.lit(0), functions.size("items") - 1, functions.lit(BLOCK))
     blocks = baskets.select(*store.units, "items", functions.explode(start).alias("start"))
@@ -176,13 +177,13 @@ class BasketStore:
         depth: how many ranks that are.
     """
 
-    frame: Any
+    frame: DataFrame
     units: tuple[str, ...]
     threshold: int
     depth: int
 
     @classmethod
-    def of(cls, ranked: Any, rows: SparkRows, kept: Kept, *, threshold: int, depth: int) -> BasketStore:
+    def of(cls, ranked: DataFrame, rows: SparkRows, kept: Kept, *, threshold: int, depth: int) -> BasketStore:
         """Made of rows in ranks, which are `depth` at the threshold.
 
         Kept by the cluster once something was counted in it; a unit's baskets lie in one partition.
@@ -234,7 +235,7 @@ class Work:
     heavy: bool
 
 
-def _by_unit(arrays: Any, units: Sequence[str]) -> Any:
+def _by_unit(arrays: DataFrame, units: Sequence[str]) -> DataFrame:
     """All baskets of a unit in one partition: no itemset needs to travel to be counted once a unit."""
     from pyspark.sql import Window
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from dpmine.errors import DpmineError, SpeedWarning, warn
@@ -10,7 +10,10 @@ from dpmine.itemsets.spark.blocks import VERSION, versions
 from dpmine.itemsets.spark.session import replacing
 from dpmine.version import __version__
 
-_known: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_known: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
 _SAMPLE = 64  # rows, in as many tasks as the cluster has cores
 _SLOW = (
     "The executors of Spark cannot import this version of dpmine, so Spark's SQL counts, which is slower: install "
@@ -18,7 +21,7 @@ _SLOW = (
 )
 
 
-def count_themselves(session: Any) -> bool:
+def count_themselves(session: SparkSession) -> bool:
     """Whether executors can import this version of dpmine with its kernels. The first time, a job without data."""
     found = _known.get(session)
     if found is None:
@@ -28,7 +31,7 @@ def count_themselves(session: Any) -> bool:
     return found
 
 
-def _found(session: Any) -> bool:
+def _found(session: SparkSession) -> bool:
     try:
         with replacing():
             rows = session.range(_SAMPLE).mapInArrow(versions, VERSION).distinct().collect()

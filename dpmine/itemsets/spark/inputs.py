@@ -31,6 +31,8 @@ from dpmine.options.names import PARQUET
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from pyspark.sql import Column, DataFrame, SparkSession
+
     from dpmine.io.sources.parquet import Keys
     from dpmine.itemsets.ingest.layouts import LayoutPlan
 
@@ -79,13 +81,13 @@ class SparkRows:
         counted: a frame with at least as many rows as `frame`, which are fast to count.
     """
 
-    frame: Any
+    frame: DataFrame
     units: tuple[str, ...]
     baskets: tuple[str, ...]
     rows_are_units: bool
     kind: pa.DataType
-    owners: Any
-    counted: Any
+    owners: DataFrame | None
+    counted: DataFrame
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -103,18 +105,18 @@ class SparkSource:
         files: URLs of the Parquet files whose rows these are, all of them and no others; none where that is not known.
     """
 
-    frame: Any
+    frame: DataFrame
     source: ArrowSource
     files: tuple[str, ...] = ()
 
     @classmethod
-    def of_frame(cls, frame: Any) -> SparkSource:
+    def of_frame(cls, frame: DataFrame) -> SparkSource:
         """Raises BadData where Spark cannot describe the frame."""
         with replacing("Spark cannot describe the columns of the data: look at the frame's schema by itself first."):
             return cls._described(frame, _scanned(frame))
 
     @classmethod
-    def _described(cls, frame: Any, files: Sequence[str]) -> SparkSource:
+    def _described(cls, frame: DataFrame, files: Sequence[str]) -> SparkSource:
         fields = frame.schema.fields
         plain = frame.toDF(*(f"c{place}" for place in range(len(fields))))
         schema = pa.schema([(field.name, _arrow_type(field.dataType)) for field in fields])
@@ -122,7 +124,7 @@ class SparkSource:
         return cls(plain, ArrowSource(schema, lambda _names: ()), tuple(files) if by_name else ())
 
     @classmethod
-    def of_paths(cls, session: Any, paths: Sequence[str]) -> SparkSource:
+    def of_paths(cls, session: SparkSession, paths: Sequence[str]) -> SparkSource:
         """Parquet at paths or URLs that Spark opens, or one table (`table:NAME`); raises UnreadableFile or BadData."""
         shown = shown_name(paths[0]) if len(paths) == 1 else "One of the files"
         unreadable = (
@@ -175,7 +177,7 @@ class SparkSource:
             return SparkRows(found, units, ("r",), rows_are_units=False, kind=kind, owners=owners, counted=found)
         return SparkRows(found, ("r",), (), rows_are_units=True, kind=kind, owners=owners, counted=found)
 
-    def _lists(self, plan: LayoutPlan) -> tuple[pa.DataType, Any]:
+    def _lists(self, plan: LayoutPlan) -> tuple[pa.DataType, Column]:
         """The type of the items, and the column of lists of them."""
         if plan.layout is Layout.LIST:
             kind, lists = self.source.type_of(plan.items[0]).value_type, self._column(plan.items[0])
@@ -183,11 +185,11 @@ class SparkSource:
         bought = [functions.when(self._column(name).cast("bigint") > 0, functions.lit(name)) for name in plan.items]
         return pa.string(), functions.array(*bought)
 
-    def _column(self, name: str) -> Any:
+    def _column(self, name: str) -> Column:
         return functions.col(f"c{self.source.names.index(name)}")
 
 
-def _item(column: Any, kind: pa.DataType) -> Any:
+def _item(column: Column, kind: pa.DataType) -> Column:
     """Integers of one width, or texts."""
     if is_integer(kind):
         return column.cast("bigint")
@@ -205,7 +207,7 @@ _SCAN = {
 _FIELD_NUMBER = "parquet.field.id"  # by which Spark may find a column, whatever its name
 
 
-def _scanned(frame: Any) -> list[str]:
+def _scanned(frame: DataFrame) -> list[str]:
     """The URLs of the Parquet files of which a frame has all rows, with some of their columns, and nothing else.
 
     None of a frame with any other step in its plan, of files given twice, of what Spark has cached, of partition
@@ -261,11 +263,10 @@ _BOOKKEEPING = ("_metadata", "_common_metadata")
 _UNKNOWN = "a row of a file that was not listed"
 
 
-def opened(session: Any, paths: Sequence[str]) -> tuple[Any, list[str]]:
+def opened(session: SparkSession, paths: Sequence[str]) -> tuple[DataFrame, list[str]]:
     """A frame of the Parquet files at paths, folders, globs or URLs that Spark opens, and the URLs of these files.
 
-    Or a frame of one table (`table:NAME`), and no URL.
-
+    Of one table (`table:NAME`) there is no URL.
     Its columns are those in the files, then the keys of their partition folders (`key=value`), which are texts.
     Raises UnreadableFile where Spark would read other files than are read locally, and Spark's own errors: of files
     whose columns differ in type, too.
@@ -281,7 +282,7 @@ def opened(session: Any, paths: Sequence[str]) -> tuple[Any, list[str]]:
     return _with_keys(session, frame, _keys(files, paths)), files
 
 
-def _listed(session: Any, paths: Sequence[str], named: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+def _listed(session: SparkSession, paths: Sequence[str], named: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """The files behind the paths, as URLs, and the options with which Spark reads these."""
     lister = session.read.format("binaryFile").options(**_EVERYWHERE)  # reads no file until it is asked for content
     files = _without_bookkeeping(lister.load(list(named)).inputFiles())
@@ -306,9 +307,8 @@ def _require_seen(paths: Sequence[str]) -> None:
     if any("**" in path and _literal(path) == path for path in paths):
         raise UnreadableFile("Spark knows no **: give the folder, which is read with all that it holds.")
     found = [each for path in paths for each in [path, *glob.glob(path)]]  # noqa: PTH207 - as for local files
-    if any(
-        re.match(r"_|\.[^.]", posixpath.basename(path)) and path.lower().endswith(PARQUET.endings) for path in found
-    ):
+    called = [path for path in found if path.lower().endswith(PARQUET.endings)]
+    if any(re.match(r"_|\.[^.]", posixpath.basename(path)) for path in called):
         raise UnreadableFile("Spark leaves out files whose names begin with _ or a point: give them other names.")
 
 
@@ -361,7 +361,7 @@ def _base(path: str) -> str:
     return f"/{place.partition('/')[2]}" if is_url else os.path.abspath(before)  # noqa: PTH100 - of other systems, too
 
 
-def _with_keys(session: Any, frame: Any, keys: dict[str, Keys]) -> Any:
+def _with_keys(session: SparkSession, frame: DataFrame, keys: dict[str, Keys]) -> DataFrame:
     """The frame with a column of texts for each key that is no column of the files."""
     names = [name for name in next(iter(keys.values())) if name not in frame.columns]
     if not names:
@@ -395,6 +395,6 @@ def _literal(path: str) -> str:
     return _WILD.sub(r"\\\g<0>", path) if "://" not in path and os.path.lexists(path) else path
 
 
-def small(items: Any, number: int) -> Any:
+def small(items: DataFrame, number: int) -> DataFrame:
     """A frame of `number` items, sent to every executor where they are few enough."""
     return functions.broadcast(items) if number <= BROADCAST_ITEMS else items

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+    from pyspark.sql import DataFrame, SparkSession
 
     from dpmine.io.source import Columns, Progress
     from dpmine.itemsets.ingest.layouts import LayoutPlan
@@ -107,7 +108,7 @@ def _require_parquet(data: object) -> None:
     inputs = [data] if isinstance(data, Input) else map(Input, paths_of(data) or ())
     if {each.form for each in inputs} != {PARQUET}:
         raise BadParameter(
-            "engine 'spark' (--engine spark) reads Parquet files or a Spark DataFrame: give one of these, or "
+            "engine 'spark' (`engine='spark'`) reads Parquet files or a Spark DataFrame: give one of these, or "
             "leave engine out."
         )
 
@@ -133,7 +134,7 @@ def _blocks(source: SparkSource, plan: LayoutPlan, rows: SparkRows, known: pa.Ar
     return Blocks.of_files(wanted, groups, rows, kept, kept.session)
 
 
-def _known_alone(rows: SparkRows, known: pa.Array | None, session: Any) -> SparkRows:
+def _known_alone(rows: SparkRows, known: pa.Array | None, session: SparkSession) -> SparkRows:
     """The rows of the items of a catalogue."""
     if known is None:
         return rows
@@ -142,7 +143,7 @@ def _known_alone(rows: SparkRows, known: pa.Array | None, session: Any) -> Spark
     return replace(rows, frame=rows.frame.join(small(listed, len(known)), ITEM, "left_semi"))
 
 
-def _items(rows: SparkRows, known: pa.Array | None, session: Any) -> Any:
+def _items(rows: SparkRows, known: pa.Array | None, session: SparkSession) -> DataFrame:
     """A frame of the items and the number of units of each: `item`, `support`."""
     frame = _known_alone(rows, known, session).frame
     if not rows.rows_are_units:
@@ -150,7 +151,7 @@ def _items(rows: SparkRows, known: pa.Array | None, session: Any) -> Any:
     return frame.groupBy(ITEM).agg(functions.count("*").alias("support"))
 
 
-def _supports(counts: Any, known: pa.Array | None) -> tuple[pa.Array, NDArray[np.int64]]:
+def _supports(counts: DataFrame, known: pa.Array | None) -> tuple[pa.Array, NDArray[np.int64]]:
     """The labels, sorted, and the number of units of each."""
     with replacing(UNREADABLE):
         found = counts.select(ITEM, "support").toArrow()

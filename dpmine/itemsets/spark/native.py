@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from numpy.typing import NDArray
+    from pyspark.sql import DataFrame, SparkSession
 
     from dpmine.itemsets.spark.files import Wanted
     from dpmine.itemsets.spark.inputs import SparkRows
@@ -72,12 +73,12 @@ class Blocks:
         kind: Spark's name of the items' type.
     """
 
-    frame: Any
+    frame: DataFrame
     number: int
     kind: str
 
     @classmethod
-    def of(cls, rows: SparkRows, kept: Kept, session: Any) -> Blocks:
+    def of(cls, rows: SparkRows, kept: Kept, session: SparkSession) -> Blocks:
         """The blocks of rows: a pass over the data to count them, one to pack them. Raises BadParameter, BadData."""
         with replacing(UNREADABLE):
             lines = int(rows.counted.count())
@@ -88,7 +89,7 @@ class Blocks:
         return cls._kept(frame, rows, kept)
 
     @classmethod
-    def of_files(cls, wanted: Wanted, groups: Groups, rows: SparkRows, kept: Kept, session: Any) -> Blocks:
+    def of_files(cls, wanted: Wanted, groups: Groups, rows: SparkRows, kept: Kept, session: SparkSession) -> Blocks:
         """The blocks of the same rows, which the executors read themselves: one pass. Raises BadParameter, BadData."""
         count = _block_count(int(groups.entries.sum()), session)
         reading = Reading(wanted, groups, groups.split(count))
@@ -101,7 +102,7 @@ class Blocks:
         return cls._kept(frame, rows, kept)
 
     @classmethod
-    def _kept(cls, frame: Any, rows: SparkRows, kept: Kept) -> Blocks:
+    def _kept(cls, frame: DataFrame, rows: SparkRows, kept: Kept) -> Blocks:
         frame = kept.keep(frame)
         with replacing(UNREADABLE):
             measured = frame.agg(functions.count("*"), functions.max("lines")).toArrow()
@@ -114,7 +115,7 @@ class Blocks:
         """The same with one basket for each unit: see `Transactions.unions`."""
         return replace(self, frame=kept.keep(_mapped(self.frame, on_executors.unions, on_executors.PACKED)))
 
-    def item_counts(self) -> Any:
+    def item_counts(self) -> DataFrame:
         """A frame of the items and their supports: `item`, `support`."""
         kind = "int64" if self.kind == "bigint" else "string"
         counts = partial(on_executors.item_counts, kind=kind)
@@ -129,8 +130,8 @@ class Blocks:
         """
         lowest = -(-threshold // max(1, self.number))
         reported = partial(on_executors.block_pairs, labels=labels, known=known, lowest=lowest)
-        summed = _mapped(self.frame, reported, on_executors.PAIRS).groupBy("a0", "a1")
-        summed = summed.agg(functions.sum("support").alias("support"), functions.count("*").alias("blocks"))
+        pairs = _mapped(self.frame, reported, on_executors.PAIRS).groupBy("a0", "a1")
+        summed = pairs.agg(functions.sum("support").alias("support"), functions.count("*").alias("blocks"))
         most = functions.col("support") + (self.number - functions.col("blocks")) * (lowest - 1)
         possible = summed.where((most >= threshold) | (functions.col("a0") == on_executors.TOO_MANY))
         with replacing(UNREADABLE):
@@ -153,7 +154,7 @@ class Blocks:
         return counts
 
 
-def _block_count(lines: int, session: Any) -> int:
+def _block_count(lines: int, session: SparkSession) -> int:
     """As many as the cluster shuffles to, if blocks do not become too small or too large."""
     with replacing():
         asked = str(session.conf.get("spark.sql.shuffle.partitions"))
@@ -161,7 +162,7 @@ def _block_count(lines: int, session: Any) -> int:
     return max(1, wanted, -(-lines // on_executors.BLOCK_LINES))
 
 
-def row_groups(files: Sequence[str], wanted: Wanted, session: Any) -> Groups | None:
+def row_groups(files: Sequence[str], wanted: Wanted, session: SparkSession) -> Groups | None:
     """The row groups of files, as the executors find them; None where one of these cannot read a file as Spark does."""
     count = min(len(files), _FOOTER_TASKS)
     with replacing():
@@ -179,7 +180,7 @@ def _packing() -> tuple[Any, str]:
     return partial(on_executors.packed_rows, lines=on_executors.BLOCK_LINES), on_executors.PACKED
 
 
-def _dealt(source: Any, rows: SparkRows, count: int, first: Any = None) -> Any:
+def _dealt(source: DataFrame, rows: SparkRows, count: int, first: Any = None) -> DataFrame:
     """The lines of a unit meet in one partition; `source` holds them, or `first` makes them of it."""
     kinds = dict(rows.frame.dtypes)
     texts, units = [kinds[name] == "string" for name in (*rows.keys, ITEM)], len(rows.units)
@@ -189,7 +190,7 @@ def _dealt(source: Any, rows: SparkRows, count: int, first: Any = None) -> Any:
     return _mapped(met, packing, on_executors.PACKED)
 
 
-def _mapped(frame: Any, function: Any, columns: str, first: Any = None) -> Any:
+def _mapped(frame: DataFrame, function: Any, columns: str, first: Any = None) -> DataFrame:
     """What the executors make of the frame's partitions, in Arrow's batches, after they called `first` on them."""
     with replacing():
         return frame.mapInArrow(function if first is None else partial(_one_after_other, first, function), columns)

@@ -13,6 +13,8 @@ from dpmine.io.source import share_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pyspark.sql import SparkSession
+
     from dpmine.io.source import Progress
 
 _PAUSE = 0.5  # seconds between two looks
@@ -22,7 +24,7 @@ _this_thread = local()
 
 
 @contextmanager
-def watched(session: Any, progress: Progress | None) -> Iterator[None]:
+def watched(session: SparkSession, progress: Progress | None) -> Iterator[None]:
     """One step: `progress` gets the share, 0 to 1, of the tasks of the jobs that this thread starts inside.
 
     The share is in whole per cents, because a fraction would show the number of tasks, which depends on the data. It
@@ -47,7 +49,7 @@ def watched(session: Any, progress: Progress | None) -> Iterator[None]:
     report(1.0)
 
 
-def behind_connect(session: Any) -> bool:
+def behind_connect(session: SparkSession) -> bool:
     """Whether the session is one of Spark Connect, whose jobs and tasks a server knows."""
     return type(session).__module__.startswith("pyspark.sql.connect")
 
@@ -94,7 +96,7 @@ def _cancelling(cancel: Callable[[], object]) -> Iterator[None]:
 
 
 @contextmanager
-def _grouped(session: Any, step: str, report: _Report) -> Iterator[None]:
+def _grouped(session: SparkSession, step: str, report: _Report) -> Iterator[None]:
     """The driver is in this process: the step's jobs are a group, and the thread has the caller's own group again."""
     context = session.sparkContext
     before = context.getLocalProperty(_GROUP)
@@ -140,7 +142,7 @@ def _share(tracker: Any, group: str) -> float:
 
 
 @contextmanager
-def _tagged(session: Any, step: str, report: _Report) -> Iterator[None]:
+def _tagged(session: SparkSession, step: str, report: _Report) -> Iterator[None]:
     """Behind Spark Connect: the step's operations have a tag, and the server reports their tasks."""
     known: dict[str, tuple[int, int]] = {}
 

@@ -26,6 +26,8 @@ from dpmine.errors import BadData, BadParameter, DpmineError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pyspark.sql import DataFrame, SparkSession
+
 
 _PATIENCE = 10.0  # seconds until an address counts as one at which no server responds
 _CONNECT_PORT = 15002
@@ -67,7 +69,7 @@ class _Functions:
 functions: Any = _Functions()
 
 
-def spark_session(memory: int) -> Any:
+def spark_session(memory: int) -> SparkSession:
     """The active session; else one as the environment configures it; else a quiet local one of `memory` bytes.
 
     Raises BadParameter, with what to do, where pyspark or Java is missing or the cluster does not answer.
@@ -265,13 +267,13 @@ _LIVE: WeakSet[Kept] = WeakSet()
 class Kept:
     """Frames that the cluster keeps for us, until they are released."""
 
-    session: Any
-    frames: list[Any] = field(default_factory=list)
+    session: SparkSession
+    frames: list[DataFrame] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         _LIVE.add(self)
 
-    def keep(self, frame: Any) -> Any:
+    def keep(self, frame: DataFrame) -> DataFrame:
         """The frame, stored by the cluster once it is computed: in memory, else on the executors' disks."""
         from pyspark import StorageLevel
 
@@ -281,7 +283,7 @@ class Kept:
         with replacing():
             return own.persist(StorageLevel.MEMORY_AND_DISK)
 
-    def release(self, frame: Any) -> None:
+    def release(self, frame: DataFrame) -> None:
         """The cluster need not keep this frame any more."""
         self.frames[:] = [kept for kept in self.frames if kept is not frame]
         # A session that is gone has released everything.

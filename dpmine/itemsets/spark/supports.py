@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
+    from pyspark.sql import DataFrame, SparkSession
 
     from dpmine.io.source import Progress
     from dpmine.itemsets.spark.counting import Work
@@ -65,10 +66,10 @@ class _Counted:
     """
 
     threshold: int
-    tables: list[Any] = field(default_factory=list)
+    tables: list[DataFrame] = field(default_factory=list)
     levels: Counter[int] = field(default_factory=Counter)
 
-    def table(self) -> Any:
+    def table(self) -> DataFrame:
         """All of them."""
         return reduce(lambda left, right: left.unionByName(right), self.tables)
 
@@ -76,7 +77,7 @@ class _Counted:
         """Whether any has at least this support, which everything was counted down to."""
         return any(level >= threshold for level in self.levels)
 
-    def between(self, low: int, high: int) -> Any:
+    def between(self, low: int, high: int) -> DataFrame:
         """Those with low ≤ support < high."""
         support = functions.col(SUPPORT)
         return self.table().where((support >= low) & (support < high))
@@ -94,7 +95,7 @@ class RowsOfItems(Protocol):
         """Of the items, and perhaps of others."""
 
     @property
-    def session(self) -> Any:
+    def session(self) -> SparkSession:
         """Of Spark."""
 
     @property
@@ -108,7 +109,7 @@ class RowsOfItems(Protocol):
     def projected(self, codes: Sequence[int]) -> RowsOfItems:
         """See `Transactions`."""
 
-    def coded(self, codes: Sequence[int] | NDArray[np.int64]) -> Any:
+    def coded(self, codes: Sequence[int] | NDArray[np.int64]) -> DataFrame:
         """The rows of these items: keys and `rank`, the item's place in `codes`."""
 
 
@@ -279,21 +280,21 @@ def _stored(baskets: RowsOfItems, ranks: Ranks, threshold: int) -> BasketStore:
     return BasketStore.of(ranked, baskets.rows, baskets.kept, threshold=threshold, depth=depth)
 
 
-def _keys(known: _Counted, size: int, low: int, high: int) -> Any:
+def _keys(known: _Counted, size: int, low: int, high: int) -> DataFrame:
     """The itemsets of a range of supports, as they are joined."""
     keys = known.between(low, high).select(*itemset_columns(size))
     number = sum(count for support, count in known.levels.items() if low <= support < high)
     return functions.broadcast(keys) if number <= _BROADCAST else keys
 
 
-def _levels(itemsets: Any) -> Counter[int]:
+def _levels(itemsets: DataFrame) -> Counter[int]:
     """How many itemsets have each support."""
     with replacing():
         found = itemsets.groupBy(SUPPORT).count().toArrow()
     return Counter(dict(zip(integers(found.column(0)).tolist(), integers(found.column(1)).tolist(), strict=True)))
 
 
-def _member(level: Any, names: Sequence[str], n: int) -> list[int]:
+def _member(level: DataFrame, names: Sequence[str], n: int) -> list[int]:
     """Row number n of a level in the order of its columns."""
     if n < _SORTED_AT_ONCE:
         return [int(rank) for rank in _rows(level.select(*names).orderBy(*names).offset(n).limit(1))[0]]
@@ -312,7 +313,7 @@ def _place(counts: Iterable[Sequence[int]], n: int) -> tuple[int, int]:
     raise BadParameter("n must be smaller than the number of itemsets with that support.")
 
 
-def _rows(frame: Any) -> list[Any]:
+def _rows(frame: DataFrame) -> list[Any]:
     with replacing():
         return list(frame.collect())
 

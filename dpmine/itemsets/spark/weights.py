@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from dpmine.itemsets.spark.inputs import SparkRows
 
@@ -25,7 +26,7 @@ UNREADABLE = (
 )
 
 
-def items_held(items: Any, rows: SparkRows, limit: int) -> Any:
+def items_held(items: DataFrame, rows: SparkRows, limit: int) -> DataFrame:
     """A row for each of the `limit` items, at most, that a unit keeps: the columns of the unit, `item`, `rank`.
 
     `items` are the rows with the items' `rank` and `hash`.
@@ -37,7 +38,7 @@ def items_held(items: Any, rows: SparkRows, limit: int) -> Any:
     return held.withColumn("lot", lot).withColumn("place", best).where(functions.col("place") <= limit)
 
 
-def pairs_held(coded: Any, rows: SparkRows) -> Any:
+def pairs_held(coded: DataFrame, rows: SparkRows) -> DataFrame:
     """A row for each pair that a unit supports: the columns of the unit, `rank`, and `later`, the larger rank."""
     once = coded if rows.rows_are_units else coded.distinct()  # or a row that is repeated n times is joined n² times
     later = once.withColumnRenamed("rank", "later")
@@ -45,7 +46,7 @@ def pairs_held(coded: Any, rows: SparkRows) -> Any:
     return both.select(*rows.units, "rank", "later").distinct()
 
 
-def weighted(held: Any, units: Sequence[str], weights: NDArray[np.int64], session: Any) -> Any:
+def weighted(held: DataFrame, units: Sequence[str], weights: NDArray[np.int64], session: SparkSession) -> DataFrame:
     """With a column `weight`: weights[n − 1] in each of the n rows of a unit."""
     numbers = integer_array(np.arange(1, len(weights) + 1)).cast(pa.int32())
     with replacing():
@@ -54,7 +55,7 @@ def weighted(held: Any, units: Sequence[str], weights: NDArray[np.int64], sessio
     return held.withColumn("of", count.cast("int")).join(functions.broadcast(known), "of")
 
 
-def added_up(held: Any, places: list[str], total: Any, size: int) -> NDArray[np.int64]:
+def added_up(held: DataFrame, places: list[str], total: Column, size: int) -> NDArray[np.int64]:
     """int64[size, …], one axis for each of the columns `places`: what is added up over the rows of each place."""
     with replacing(UNREADABLE):
         found = held.groupBy(*places).agg(total.alias("total")).toArrow()

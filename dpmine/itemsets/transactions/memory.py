@@ -107,7 +107,7 @@ class TooManyItemsets(BadParameter):
 
     def __init__(self) -> None:
         super().__init__(
-            "The itemsets do not fit into the memory limit: raise the threshold (minimum support) or memory (--memory)."
+            "The itemsets do not fit into the memory limit: raise the threshold (minimum support) or `memory`."
         )
 
 
@@ -158,7 +158,7 @@ def require_catalogue_room(catalogue: pa.Array | None, limit: int) -> None:
     """BadParameter where what is counted for each item of a public catalogue takes more than `limit` bytes."""
     if catalogue is not None and catalogue_cost(catalogue) > limit:
         raise BadParameter(
-            "The catalogue does not fit into the memory limit: raise memory (--memory), or give a shorter catalogue."
+            "The catalogue does not fit into the memory limit: raise `memory`, or give a shorter catalogue."
         )
 
 

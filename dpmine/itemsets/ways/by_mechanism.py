@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _NO_CATALOGUE = (
     "{} chooses among all itemsets of a public catalogue, because the items seen in the data are private: give "
-    "catalogue (--catalogue FILE), or give up privacy with catalogue='from-data' (--catalogue-from-data), or use a "
+    "catalogue (`catalogue=FILE`), or give up privacy with `catalogue='from-data'`, or use a "
     "mechanism that needs no catalogue, such as large_margin."
 )
 

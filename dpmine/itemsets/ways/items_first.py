@@ -92,7 +92,7 @@ class ItemsFirst(ByItems):
         if terms.max_items_per_unit is not None:
             return f"{ITEMS_FIRST} has no option max_items_per_unit: name the mechanism that has it."
         if itemset_count(_kept(terms), terms.sizes) < terms.count:
-            return "kbar, the number of items that items_first keeps, allows fewer itemsets than k (--top)."
+            return "kbar, the number of items that items_first keeps, allows fewer itemsets than `k`."
         return None
 
     @classmethod

@@ -212,7 +212,7 @@ def _listed(bins: Any) -> list[Any]:
 
 
 def _bin_count(value: object) -> int:
-    return whole("Every number of bins (--bins 4,8,16)", value, least=2)
+    return whole("Every number of bins (`bins=[4, 8, 16]`)", value, least=2)
 
 
 def _several(value: object) -> bool:

@@ -50,12 +50,10 @@ class FeatureBounds:
             raise BadParameter(f"feature_bounds must be {_PAIR}.")
         lower, upper = map(_numbers, pair)
         if len(lower) != len(upper) and 1 not in {len(lower), len(upper)}:
-            raise BadParameter("feature_bounds (--lower, --upper) must have as many lower bounds as upper ones.")
+            raise BadParameter("`feature_bounds` must have as many lower bounds as upper ones.")
         lower, upper = np.broadcast_arrays(lower, upper)
         if not lower.size or not (lower < upper).all():
-            raise BadParameter(
-                "feature_bounds (--lower, --upper) must have every lower bound below its upper one, as 0 and 1."
-            )
+            raise BadParameter("`feature_bounds` must have every lower bound below its upper one, as 0 and 1.")
         size = np.maximum(np.abs(lower), np.abs(upper))
         if (size > _LARGEST_BOUND).any() or (size < 1.0 / _LARGEST_BOUND).any():
             raise BadParameter("feature_bounds must lie between 1e-100 and 1e100 in absolute value.")
@@ -80,9 +78,7 @@ class FeatureBounds:
     def for_columns(self, columns: int) -> FeatureBounds:
         """One pair for each feature. Raises BadParameter where there are bounds of another number of features."""
         if len(self.lower) not in {1, columns}:
-            raise BadParameter(
-                f"feature_bounds (--lower, --upper) must be one pair, or one for each of the {columns} features."
-            )
+            raise BadParameter(f"`feature_bounds` must be one pair, or one for each of the {columns} features.")
         return FeatureBounds(*(np.broadcast_to(bound, columns) for bound in (self.lower, self.upper)))
 
     @property

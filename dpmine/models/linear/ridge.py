@@ -65,8 +65,8 @@ _PUBLIC_ROWS = (
     "add_remove would have to hide it."
 )
 _TARGETS = (
-    "target_bounds must be a public lower and upper bound on y, such as (0, 100) (--target-bounds 0,100), the lower "
-    "below the upper, and both between 1e-100 and 1e100 in absolute value."
+    "target_bounds must be a public lower and upper bound on y, such as 0 and 100 (`target_bounds=(0, 100)`), the "
+    "lower below the upper, and both between 1e-100 and 1e100 in absolute value."
 )
 _MOVED = up(3.0 * math.sqrt(0.5))
 """More than 3/√2: what one of n rows moves n times the exact vector by."""

@@ -68,7 +68,7 @@ class PublicFeatures:
     def grids(self) -> tuple[PublicGrid, ...]:
         """One a feature. Raises BadParameter without bounds, or where they are not one, or one a feature."""
         if self.lower is None or self.upper is None:
-            raise BadParameter("Give lower and upper, the public bounds of the features (--lower 0 --upper 100).")
+            raise BadParameter("Give lower and upper, the public bounds of the features (`lower=0` `upper=100`).")
         return tuple(
             PublicGrid.of(low, high, points, only_whole=name in self.whole)
             for name, low, high, points in zip(self.features, *map(self._each, _GRID), strict=True)
@@ -78,7 +78,7 @@ class PublicFeatures:
         """The grid and the name of the only feature. Raises BadParameter where there are several."""
         if len(self.features) != 1:
             raise BadParameter(
-                f"{name} are rules of one feature: give one (--features COL), or stumps (--class stumps)."
+                f"{name} are rules of one feature: give one (`features=COL`), or stumps (`hypotheses='stumps'`)."
             )
         return self.grids()[0], self.features[0]
 
@@ -87,7 +87,7 @@ class PublicFeatures:
         count = len(self.features)
         if count < 2:
             raise BadParameter(
-                "separators weigh 2 features or more: give more (--features A,B), or stumps (--class stumps)."
+                "separators weigh 2 features or more: give more (`features=A,B`), or stumps (`hypotheses='stumps'`)."
             )
         usual = min(DEFAULT_RESOLUTION, finest_resolution(min(max(2, count), MOST_DIMENSIONS)))
         resolution = usual if self.resolution is None else self.resolution

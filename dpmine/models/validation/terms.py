@@ -159,7 +159,7 @@ _REJECTED = {named.name: named.not_for_scores for named in names.MECHANISMS if n
 
 _PUBLIC_SIZES = (
     "Validation needs neighbors='replace_one': its bounds divide by the numbers of training and validation records, so "
-    "these are public, and add_remove would have to hide them. Give --neighbors replace-one, or leave it out."
+    "these are public, and add_remove would have to hide them. Give `neighbors='replace-one'`, or leave it out."
 )
 
 

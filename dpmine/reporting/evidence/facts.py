@@ -117,7 +117,7 @@ class Facts:
 
 def altered(path: Path) -> BadData:
     """The error for a file that is not as it was written."""
-    return BadData(f"'{path}' is not as it was written: restore the folder, or write new evidence with --evidence.")
+    return BadData(f"'{path}' is not as it was written: restore the folder, or write new evidence with `evidence=…`.")
 
 
 @contextmanager

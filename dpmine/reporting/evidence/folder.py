@@ -77,7 +77,9 @@ def require_possible(folder: Path, job_file: JobFile) -> None:
             "the file: take them from the environment (PGPASSWORD) or a password file."
         )
     if os.path.lexists(folder):
-        raise UnreadableFile(f"'{folder}' exists, and evidence is never written over: name a new folder (--evidence).")
+        raise UnreadableFile(
+            f"'{folder}' exists, and evidence is never written over: name a new folder (`evidence=…`)."
+        )
     parent = folder.absolute().parent
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise _unwritable(folder)
@@ -119,7 +121,7 @@ def verify_evidence(folder: Path) -> Verified:
     Raises BadData with the file that is changed, missing or new; UnreadableFile where there is no such folder.
     """
     if not folder.is_dir():
-        raise UnreadableFile(f"'{folder}' is no folder of evidence: name one that --evidence wrote.")
+        raise UnreadableFile(f"'{folder}' is no folder of evidence: name one that `evidence=…` wrote.")
     with reading(folder / MANIFEST):
         content = read_file(folder / MANIFEST)
         manifest = Document.parse(content)
@@ -222,4 +224,4 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _unwritable(folder: Path) -> UnreadableFile:
-    return UnreadableFile(f"Cannot write to '{folder}': name a new folder where there is room (--evidence).")
+    return UnreadableFile(f"Cannot write to '{folder}': name a new folder where there is room (`evidence=…`).")

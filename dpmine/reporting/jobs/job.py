@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmine.errors import BadParameter
 from dpmine.io.files import shown_name
-from dpmine.options.tables import OF_SOURCE, OF_UNIT, OPTIONS, spelled
+from dpmine.options.tables import OF_SOURCE, OF_UNIT, OPTIONS
 from dpmine.parameters import exact_number, listed
 
 if TYPE_CHECKING:
@@ -74,7 +74,6 @@ class Job(ABC):
         paths: the files that are read; none where a query is.
         options: the options that are given, by name.
         charged: ledger and data set that are charged, as stored results name them.
-        flags: whether messages spell options as the command line does.
         scheduled: the window whose rows are read, of a recurring job.
     """
 
@@ -88,7 +87,6 @@ class Job(ABC):
     paths: tuple[str, ...]
     options: Mapping[str, Any]
     charged: Mapping[str, str] = field(default_factory=dict)
-    flags: bool = False
     scheduled: Scheduled | None = None
 
     def __init_subclass__(cls) -> None:
@@ -200,8 +198,7 @@ class Job(ABC):
         for name, option in self.table.items():
             if name in self.options and option.only_with is not None and not self._agrees(option):
                 other, value, reason = option.only_with
-                this, with_other = spelled(name, flags=self.flags), spelled(other, value, flags=self.flags)
-                raise BadParameter(f"{this} is for {with_other}: {reason}")
+                raise BadParameter(f"`{name}=…` is for `{other}={value!r}`: {reason}")
         if missing := self.missing():
             raise BadParameter(f"{missing[0]} is missing: jobs of the kind {self.kind} need it.")
 

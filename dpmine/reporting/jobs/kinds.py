@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.options.tables import spelled
 from dpmine.parameters import listed, one_or_each, truth, whole_numbers
 from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.job import Job, Released
@@ -235,15 +234,16 @@ class LinearJob(ModelJob):
     def require_options(self) -> None:
         """See `Job.require_options`."""
         super().require_options()
-        lower, upper, norm = (spelled(name, flags=self.flags) for name in ("lower", "upper", "norm_bound"))
         missing = [name for name in ("lower", "upper") if name not in self.options]
         if len(missing) == 1:
             raise BadParameter(
-                f"{spelled(missing[0], flags=self.flags)} is missing: give {lower} and {upper} together, the public "
-                "bounds of the features."
+                f"`{missing[0]}=…` is missing: give `lower=…` and `upper=…` together, the public bounds of the "
+                "features."
             )
         if missing and "norm_bound" not in self.options:
-            raise BadParameter(f"{lower} and {upper} are missing, the public bounds of the features (or {norm}).")
+            raise BadParameter(
+                "`lower=…` and `upper=…` are missing, the public bounds of the features (or `norm_bound=…`)."
+            )
 
 
 class ClassifyJob(LinearJob):
@@ -261,8 +261,7 @@ class ClassifyJob(LinearJob):
         if "lambdas" in self.options:
             strengths = listed(self.options["lambdas"])
             if len(strengths) > 1 and "auto" in strengths:
-                name = spelled("lambdas", flags=self.flags)
-                raise BadParameter(f"{name} must be auto alone, or numbers such as 0.001,0.01: leave out auto.")
+                raise BadParameter("lambdas must be auto alone, or numbers such as 0.001,0.01: leave out auto.")
             options["lambdas"] = strengths[0] if len(strengths) == 1 else strengths
         parameters = {**options, **others}
         if name == PrivateHuberSVC.kind:
@@ -314,7 +313,7 @@ class HypothesisJob(ModelJob):
             raise BadParameter("class must be the name of a class of rules, such as 'stumps'.")
         options = self.parameters("label", "features", "lower", "upper", "grid")
         bounds = {name: one_or_each(self.options.get(name)) for name in ("lower", "upper")}
-        grid = whole_numbers(spelled("grid", flags=self.flags), self.options.get("grid"))
+        grid = whole_numbers("grid", self.options.get("grid"))
         return HypothesisSelector(**{**options, **bounds, "grid": one_or_each(grid), **others})
 
     def guarantee_at(self) -> Guarantee:

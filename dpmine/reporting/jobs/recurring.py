@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from dpmine.errors import BadParameter, BudgetExceeded, DpmineError
 from dpmine.exact.reals import decimal_below
 from dpmine.ledger.budget import Accounting, Amount, name_and_part
+from dpmine.options.tables import as_keys
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.jobs.job import Scheduled
 
@@ -150,7 +151,7 @@ def _guarantee(job: Job) -> Guarantee:
     try:
         return job.guarantee_at()
     except DpmineError as error:
-        raise type(error)(f"job {job.name!r}: {error}") from None
+        raise type(error)(f"job {job.name!r}: {as_keys(str(error))}") from None
 
 
 def _with(job: Job, epsilon: Fraction, delta: Fraction) -> Job:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from dpmine.itemsets.release.noise import LEVEL
 from dpmine.itemsets.release.results import printable
+from dpmine.options.tables import as_keys
 from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.jobs.unit_words import UnitWords
 from dpmine.reporting.page.charts import Bar, bars, steps
@@ -84,7 +85,7 @@ def body_of(kind: str, document: Mapping[str, object], words: UnitWords = _UNNAM
 
 
 def _top_itemsets(document: Document, words: UnitWords) -> Body:
-    rows, advice = document.parts("itemsets"), document.text("advice", "")
+    rows, advice = document.parts("itemsets"), as_keys(document.text("advice", ""))
     chosen_by = f"Mechanism of the choice: {_words(document['mechanism'])}."
     if not rows:
         sure = "No itemset led by enough. Whether that is so was decided with noise, too."

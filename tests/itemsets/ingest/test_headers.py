@@ -69,7 +69,7 @@ def test_two_columns_are_not_found_by_names_that_may_be_data(first: str, tmp_pat
     """The layout's line and the guarantee would name them. Tables with a schema are found as before."""
     path = tmp_path / "given.csv"
     path.write_text(f"{first}\na,b\n")
-    with refused(BadData, "--unit COL --item COL"):
+    with refused(BadData, "`unit='COL'` `item='COL'`"):
         read_baskets(str(path), Columns())
     known = read_baskets(
         pa.table({name: ["a"] for name in first.replace("user,item2", "user,x").split(",")}), Columns()
@@ -113,7 +113,7 @@ def test_no_message_names_a_column_that_only_the_header_names(columns: dict[str,
 
 
 def test_advice_on_text_does_not_offer_one_hot_for_lists(written: Callable[[str], str]) -> None:
-    with refused(BadData, "--one-hot is not for lists of items"):
+    with refused(BadData, "`one_hot=True` is not for lists of items"):
         read_baskets(written("bread,milk,tea\nbeer\n"), Columns())
 
 

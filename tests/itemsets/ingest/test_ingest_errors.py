@@ -94,12 +94,12 @@ def test_column_names_cannot_break_the_line() -> None:
 )
 def test_layouts_that_are_not_clear(data: pa.Table, columns: Columns) -> None:
     shown = [repr(name) for name in data.column_names if CANARY not in name]
-    with refused(BadData, "not clear", "--item COL", "--unit COL", "--one-hot", "one_hot=True", *shown):
+    with refused(BadData, "not clear", "`item=COL`", "`unit=COL`", "`one_hot=True`", *shown):
         read_baskets(data, columns)
 
 
 def test_a_long_layout_needs_a_unit() -> None:
-    with refused(BadData, "privacy unit is not clear", "--unit COL", "'u', 'b', 'i'"):
+    with refused(BadData, "privacy unit is not clear", "`unit=COL`", "'u', 'b', 'i'"):
         read_baskets(TABLE, Columns(item="i"))
     with refused(BadData, "privacy unit is not clear"):
         read_baskets(TABLE.select(["i"]), Columns(item="i"))
@@ -142,7 +142,7 @@ def test_one_hot_numbers_above_zero_are_items(column: pa.Array) -> None:
 
 def test_one_hot_columns_named_like_units_are_no_items() -> None:
     data = pa.table({"customer_id": [17, 18], "x": [0, 1]})
-    with refused(BadData, "'customer_id'", "--unit customer_id"):
+    with refused(BadData, "'customer_id'", "`unit='customer_id'`"):
         read_baskets(data, Columns(one_hot=True))
     assert read_baskets(data, Columns(unit=("customer_id",), one_hot=True)).baskets.unit == "customer_id"
 

@@ -224,19 +224,18 @@ UNCLEAR += [("paid", "product"), ("orderitemid", "valid"), ("postcode", "idno"),
 
 
 @every("names", UNCLEAR)
-def test_a_unit_that_no_name_tells_is_an_error_with_both_commands(names: tuple[str, str]) -> None:
+def test_a_unit_that_no_name_tells_is_an_error_with_both_choices(names: tuple[str, str]) -> None:
     for order in (names, names[::-1]):
         with pytest.raises(BadData, match="not clear") as error:
             read_baskets(pa.schema([(name, pa.int64()) for name in order]).empty_table(), Columns())
         for unit, item in (names, names[::-1]):
-            assert f"dpmine top-itemset FILE --unit {unit} --item {item}" in str(error.value)
-            assert f"unit='{unit}', item='{item}'" in str(error.value)
+            assert f"`unit={unit!r}` `item={item!r}`" in str(error.value)
 
 
 @every("order", [["drug", "l"], ["l", "drug"], ["k", "l"], ["l", "k"]])
 def test_a_key_beside_lists_is_no_unit_unless_its_name_says_so(order: list[str]) -> None:
     table = pa.schema([(name, pa.list_(pa.string()) if name == "l" else pa.int64()) for name in order]).empty_table()
-    with pytest.raises(BadData, match=r"--unit \w+ --item l or dpmine top-itemset FILE --item l"):
+    with pytest.raises(BadData, match=r"`unit='\w+'` `item='l'` or `item='l'`"):
         read_baskets(table, Columns())
 
 
@@ -254,18 +253,20 @@ def test_beside_lists_among_several_columns_names_decide() -> None:
         return plan_layout(open_source(table, wanted), wanted)
 
     assert planned("at", "pages", "patient_id").unit == ("patient_id",)
-    with pytest.raises(BadData, match=r"--unit patient_id --item pages or .*--unit session_id --item pages"):
+    with pytest.raises(BadData, match="`unit='patient_id'` `item='pages'` or `unit='session_id'` `item='pages'`"):
         planned("patient_id", "session_id", "pages")
     assert planned("patient_id", "session_id", "pages", unit=("session_id",)).unit == ("session_id",)
     named = planned("patient_id", "at", "pages", item="pages")
     assert named.unit == ()
-    assert named.cautions == ("each row is a unit of its own: --unit patient_id protects each 'patient_id' as a whole",)
+    assert named.cautions == (
+        "each row is a unit of its own: `unit='patient_id'` protects each 'patient_id' as a whole",
+    )
 
 
 def test_the_other_one_of_two_columns_is_no_unit_where_it_is_named_like_an_item() -> None:
     table = pa.schema([("drug", pa.string()), ("patient_id", pa.int64())]).empty_table()
     assert read_baskets(table, Columns(item="drug")).baskets.unit == "patient_id"
-    with pytest.raises(BadData, match="--unit patient_id --item drug"):
+    with pytest.raises(BadData, match="`unit='patient_id'` `item='drug'`"):
         read_baskets(table, Columns(item="patient_id"))
 
 

@@ -278,14 +278,14 @@ def test_uneven_partitions_are_divided_again() -> None:
 @pytest.mark.parametrize("once", [True, False])
 def test_one_unit_too_large(once: bool) -> None:
     table = long_table([(1, 1, item % 10) for item in range(2000)])
-    with refused(BadParameter, "unit", "--memory"):
+    with refused(BadParameter, "unit", "`memory`"):
         partitioned(in_batches(table) if once else table, NAMED, IN_CHUNKS)
 
 
 def test_too_many_items() -> None:
     table = long_table([(item, 1, item) for item in range(2000)])
     small = replace(IN_CHUNKS, labels=1000)
-    with refused(BadParameter, "items", "--memory", "catalogue"):
+    with refused(BadParameter, "items", "`memory`", "catalogue"):
         partitioned(in_batches(table), NAMED, small)
 
 
@@ -295,10 +295,10 @@ def test_what_does_not_fit_is_refused_before_it_is_taken() -> None:
         whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=0, resident=0, projection=500, listing=300
     )
     found = partitioned(table, NAMED, tiny)
-    with refused(BadParameter, "single item", "--memory"):
+    with refused(BadParameter, "single item", "`memory`"):
         PartitionedMiner(found).histogram(2, 1)
     roomy = partitioned(table, NAMED, replace(tiny, projection=10**5))
-    with refused(BadParameter, "--memory"):
+    with refused(BadParameter, "`memory`"):
         PartitionedMiner(roomy).itemsets(2, 1)
 
 

@@ -301,7 +301,7 @@ def test_with_one_basket_for_each_unit_nothing_more_is_counted() -> None:
     told: list[str] = []
     options: dict[str, Any] = {"basket": None, "catalogue": ["a", "b"], "units": 100}
     found = with_lift(LONG, 1, "2", **options, notice=told.append)
-    assert sum("lift_of (--lift-of) changes nothing: each unit has one basket" in text for text in told) == 1
+    assert sum("`lift_of` changes nothing: each unit has one basket" in text for text in told) == 1
     assert found.rules().equals(with_lift(LONG, 1, "2", **{**options, "lift_of": None}).rules())
     assert "unions" not in found.to_dict()
 
@@ -310,9 +310,9 @@ def test_with_one_basket_for_each_unit_nothing_more_is_counted() -> None:
     ("options", "said"),
     [
         ({"lift_of": "customers"}, "lift_of must be 'units'"),
-        ({"rules": False}, r"give release_support .* and rules \(--rules\)"),
-        ({"rules": False, "release_support": None, "min_support": None}, r"give release_support \(--release-support"),
-        ({"units": None}, r"give units \(--units N\)"),
+        ({"rules": False}, r"give release_support .* and `rules`"),
+        ({"rules": False, "release_support": None, "min_support": None}, r"give release_support .`release_support=EPS"),
+        ({"units": None}, r"give units \(`units=N`\)"),
     ],
 )
 def test_errors_say_what_lift_of_needs_before_anything_is_read(options: dict[str, Any], said: str) -> None:

@@ -25,23 +25,23 @@ def asked(**changed: Any) -> Request:
 @every(
     "changed, step",
     [
-        ({"epsilon": "0.1"}, "--epsilon 0.25"),
-        ({"epsilon": "0.1", "units": 50_000}, "--size 1"),
-        ({}, "--size 1"),
-        ({"size": "2-3"}, "--size 1"),
-        ({"size": 3}, "--size 2"),
-        ({"size": 1}, "--catalogue FILE"),
-        ({"mechanism": "large_margin"}, "--mechanism limited-domain"),
-        ({"mechanism": "large_margin", "epsilon": "0.1"}, "--mechanism limited-domain --epsilon 0.25"),
-        ({"mechanism": "limited_domain", "k": 10}, "--mechanism discover"),
-        ({"mechanism": "stable_maximiser", "catalogue": LETTERS}, "--mechanism max-of-exponentials"),
-        ({"epsilon": "0.2", "release_support": "auto"}, "--epsilon 0.38"),
-        ({"mechanism": "limited_domain", "kbar": 100, "delta": "1e-60"}, "--epsilon 1."),
+        ({"epsilon": "0.1"}, "`epsilon=0.25"),
+        ({"epsilon": "0.1", "units": 50_000}, "`size=1"),
+        ({}, "`size=1"),
+        ({"size": "2-3"}, "`size=1"),
+        ({"size": 3}, "`size=2"),
+        ({"size": 1}, "`catalogue=FILE`"),
+        ({"mechanism": "large_margin"}, "`mechanism='limited_domain'`"),
+        ({"mechanism": "large_margin", "epsilon": "0.1"}, "`mechanism='limited_domain'` `epsilon=0.25`"),
+        ({"mechanism": "limited_domain", "k": 10}, "`mechanism='discover'`"),
+        ({"mechanism": "stable_maximiser", "catalogue": LETTERS}, "`mechanism='max_of_exponentials'`"),
+        ({"epsilon": "0.2", "release_support": "auto"}, "`epsilon=0.38"),
+        ({"mechanism": "limited_domain", "kbar": 100, "delta": "1e-60"}, "`epsilon=1."),
     ],
 )
 def test_one_step_is_named(changed: dict[str, Any], step: str) -> None:
     text = advice(asked(**changed), charged=False)
-    assert f"Try {step}" in text or (step == "--catalogue FILE" and step in text)
+    assert f"Try {step}" in text or (step == "`catalogue=FILE`" and step in text)
     assert text.count("Try ") == 1
     assert "charged" not in text
 
@@ -72,7 +72,7 @@ def test_where_no_step_is_expected_to_help_the_advice_is_to_stop() -> None:
 def test_the_advised_epsilon_is_enough_and_a_smaller_one_is_not(changed: dict[str, Any]) -> None:
     """250 units, one in 20 of 5,000, are what is expected where the number of units is unknown."""
     text = advice(asked(**changed), charged=False)
-    found = re.search(r"Try --epsilon (\S+), with which about ([\d,]+) are enough", text)
+    found = re.search(r"Try `epsilon=(\S+)`, with which about ([\d,]+) are enough", text)
     assert found is not None
     epsilon = found[1]
     lead = asked(**{**changed, "epsilon": epsilon}).way.lead()
@@ -115,8 +115,8 @@ def test_a_charge_is_said_where_there_was_one(tmp_path: Path) -> None:
 )
 def test_an_advised_epsilon_says_which_support_it_assumes(changed: dict[str, Any]) -> None:
     text = advice(asked(**changed), charged=False)
-    assert re.search(r"Try --epsilon \S+, with which about [\d,]+ are enough: fewer than 1 in 20 of ", text)
-    assert ("of 5,000 units, a guess for the best (--units N for your number)" in text) is ("units" not in changed)
+    assert re.search(r"Try `epsilon=\S+`, with which about [\d,]+ are enough: fewer than 1 in 20 of ", text)
+    assert ("of 5,000 units, a guess for the best (`units=N` for your number)" in text) is ("units" not in changed)
 
 
 @every("charged", [False, True])
@@ -132,7 +132,7 @@ def test_a_list_emptied_by_small_supports(k: int, said: str, charged: bool, tmp_
     assert (len(found), found.left_out) == (0, k)
     still = "The run was still charged. " if charged else ""
     assert found.advice == (
-        f"{said} a noisy support to be listed. {still}Try --min-support 0, which lists all that is chosen; another run "
+        f"{said} a noisy support to be listed. {still}Try `min_support=0`, which lists all that is chosen; another run "
         "is charged as much again."
     )
     assert str(found).splitlines()[1] == found.to_dict()["advice"] == found.advice

@@ -104,7 +104,7 @@ def test_text_read_as_another_type_is_told_in_one_sentence_whatever_the_data_hol
 @every(
     ("name", "kind", "words"),
     [
-        ("order_id", pa.int64(), "'order_id' is named like a key, and with --one-hot it is an item"),
+        ("order_id", pa.int64(), "'order_id' is named like a key, and with `one_hot=True` it is an item"),
         ("order_id", pa.bool_(), ""),
         ("tea", pa.int64(), ""),
     ],
@@ -119,12 +119,12 @@ def test_a_key_among_the_columns_of_a_one_hot_layout_is_said(name: str, kind: pa
 
 
 def test_people_in_the_place_of_what_they_bought_are_rejected() -> None:
-    with pytest.raises(dpmine.BadData, match="swap them, --unit customer_id --item Item"):
+    with pytest.raises(dpmine.BadData, match="swap them, `unit='customer_id'` `item='Item'`"):
         dpmine.top_itemsets(SALES, unit="Item", item="customer_id")
 
 
 def test_the_warning_of_noise_says_how_many_units_it_is_for() -> None:
-    assert any("5,000 units are assumed; --units N" in text for text in notices(catalogue=MANY))
+    assert any("5,000 units are assumed; `units=N`" in text for text in notices(catalogue=MANY))
     assert any("(40 units)" in text for text in notices(catalogue=MANY, units=40))
 
 
@@ -207,4 +207,4 @@ def test_large_sizes_say_before_the_charge_that_counting_may_take_long(
     dpmine.Ledger(ledger).grant("shop", epsilon=1, delta="1e-5")
     dpmine.top_itemset(SALES, unit="customer_id", item="Item", **options, ledger=ledger, dataset="shop", notice=notice)
     assert list(said.values()) == [0] * told
-    assert all("--size 5 or less" in text and "a charge stays" in text for text in said)
+    assert all("`size=5` or less" in text and "a charge stays" in text for text in said)

@@ -162,7 +162,7 @@ def test_pure_with_a_catalogue_only() -> None:
 @every(
     ("given_", "words"),
     [
-        ({"k": 7, "kbar": 4}, "fewer itemsets than k"),
+        ({"k": 7, "kbar": 4}, "fewer itemsets than `k`"),
         ({"kbar": 0}, "kbar"),
         ({"kbar": 2**63}, "kbar"),
         ({"max_items_per_unit": 5}, "max_items_per_unit"),

@@ -323,7 +323,10 @@ def test_the_guarantee_tells_what_is_taken_as_public() -> None:
 
 
 def test_the_number_of_classes_is_not_told(recwarn: pytest.WarningsRecorder) -> None:
-    for kind, advice in ((PrivateLogisticRegression, r"--classes A,B,C\)"), (PrivateHuberSVC, r"--classes A,B\), or")):
+    for kind, advice in (
+        (PrivateLogisticRegression, r"classes=\['A', 'B', 'C'\]"),
+        (PrivateHuberSVC, r"classes=\['A', 'B'\]`, or"),
+    ):
         with pytest.raises(BadData, match=f"more than two classes: name .*{advice}") as caught:
             kind().fit(np.ones((400, 1)), np.arange(400))
         assert "400" not in str(caught.value)

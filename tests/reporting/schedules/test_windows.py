@@ -310,7 +310,7 @@ def test_a_window_needs_a_schedule(tmp_path: Path) -> None:
     path = shop.write()
     text = path.read_text()
     path.write_text(text[: text.index("[schedule]")] + text[text.index("[inputs]") :])
-    with pytest.raises(BadParameter, match=r"window \(--window\) is for job files with a \[schedule\]"):
+    with pytest.raises(BadParameter, match=r"`window` is for job files with a \[schedule\]"):
         dpmine.report(path, tmp_path / "page.html", window="2025-W03")
 
 
