@@ -80,6 +80,12 @@ def found_files(argument: PathName, endings: tuple[str, ...] = PARQUET.endings) 
     return [file for match in matches for file in _files_at(match, name, endings, base)]
 
 
+def listed_file(folder: str, path: str) -> DataFile:
+    """A file by its path inside a folder, or by its URL."""
+    system, inside = locate(path if "://" in path else str(Path(folder) / path))
+    return _data_file(system, inside, folder, str(Path(folder).absolute()))
+
+
 def locate(name: str) -> tuple[fs.FileSystem, str]:
     """The Arrow file system of a path or URL, and the path inside it; UnreadableFile for an unknown kind of URL."""
     if "://" not in name:

@@ -5,6 +5,7 @@ Looks at the kind alone, and never imports a library whose objects only a progra
 
 from __future__ import annotations
 
+import os
 import sys
 from array import array
 from collections.abc import Collection, Iterable, Mapping
@@ -22,7 +23,7 @@ from dpmine.options.names import PARQUET
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.io.files import DataFile
+    from dpmine.io.files import DataFile, PathName
     from dpmine.options.names import Form
 
     Opener: TypeAlias = Callable[[Input, Iterable[DataFile]], Source]
@@ -107,7 +108,7 @@ def is_spark_frame(data: object) -> bool:
 
 
 def open_input(given: Input) -> Source:
-    """The source behind files of any form, or a query; only schemas are read here.
+    """The source behind files of any form, a Delta table, or a query; only schemas are read here.
 
     Raises BadParameter where files of several forms are given together, and as the reader of the form.
     """
@@ -121,7 +122,15 @@ def open_input(given: Input) -> Source:
         form, file = piped(given)
         return _opened(form, given, [file])
     form = given.form or PARQUET
+    if form is PARQUET and any(map(_is_delta_table, given.paths)):
+        from dpmine.io.sources.delta import open_delta
+
+        return open_delta(given.paths)
     return _opened(form, given, (file for path in given.paths for file in found_files(path, form.endings)))
+
+
+def _is_delta_table(path: PathName) -> bool:
+    return os.path.isdir(os.path.join(os.fspath(path), "_delta_log"))  # noqa: PTH112, PTH118 - never raises
 
 
 def _opened(form: Form, given: Input, files: Iterable[DataFile]) -> Source:

@@ -66,7 +66,9 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator[Settings]):  # type: i
         require_table(X, self.least_rows)
         require_column(self, y, shape_of(X)[0])
         require_types_of_labels(y)
-        if self.classes is not None:
+        if self.classes is None:
+            _require_public_labels(y)
+        else:
             require_types_of_classes(y, known_classes(self.classes, several=self._several))
 
     def __sklearn_tags__(self) -> Tags:
@@ -291,6 +293,16 @@ def _entries(y: Entries) -> Labels:
     numbers = np.array(entries.tolist())
     kept = numbers.dtype.kind == np.array(entries[0]).dtype.kind and numbers.tolist() == entries.tolist()
     return numbers if kept else entries
+
+
+def _require_public_labels(y: Entries) -> None:
+    """Raises BadData for labels that are no classes, before the charge: without `classes` they are taken as public.
+
+    Missing ones may be in rows without a privacy unit, which are known after the charge only.
+    """
+    labels = np.asarray(y).ravel() if _has_type(y) else _entries(y)
+    if labels.dtype.kind in "fO":
+        _require_discrete(labels[[not is_missing(label) for label in labels]])
 
 
 def _require_discrete(labels: Labels) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -165,6 +166,30 @@ def test_labels_of_a_type_without_classes_are_rejected_before_the_charge(labels:
     with pytest.raises(BadData, match="y holds no numbers, texts or dates"):
         model.fit([[1.0], [2.0]], labels)
     assert dpmine.Ledger(url).budget("shop").spent.epsilon == 0
+
+
+NO_CLASSES = [b"a", ("a",), ["a"], {}, 1j, 2**70, np.datetime64("2026"), object()]
+"""Entries that lists and columns of objects may hold, which declare no type."""
+
+
+@every("form", [list, np.asarray, partial(pd.Series, dtype=object)])
+@every("share", [0.25, 1])
+def test_entries_that_are_no_classes_stop_no_fit_that_was_charged(form: Any, share: float, tmp_path: Path) -> None:
+    """They are no class where the classes are named. Else the labels are taken as public, and looked at before."""
+    ledger = dpmine.Ledger(f"sqlite:///{tmp_path}/b.db")
+    ledger.grant("shop", epsilon=100)
+    for odd in NO_CLASSES:
+        labels = np.empty(8, dtype=object)
+        labels[:] = CLASSES * 4
+        for place in range(int(share * 8)):
+            labels[place] = odd
+        model = dpmine.PrivateLogisticRegression(ledger=ledger, dataset="shop")
+        spent = ledger.budget("shop").spent.epsilon
+        with pytest.raises(BadData, match="Unknown label type"):
+            model.fit([[1.0]] * 8, form(labels))
+        assert ledger.budget("shop").spent.epsilon == spent
+        model.set_params(classes=CLASSES).fit([[1.0]] * 8, form(labels))
+        assert model.classes_.tolist() == CLASSES
 
 
 def test_integers_in_columns_of_objects_are_classes() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -22,7 +21,7 @@ from dpmine.io.source import Source, first_types
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from dpmine.io.files import DataFile, PathName
+    from dpmine.io.files import DataFile
     from dpmine.io.input import Input
 
 
@@ -32,6 +31,7 @@ MAGIC = (b"PAR1", b"PARE")
 _TAIL = 8  # bytes behind a footer: its length, and the magic word
 _SIGNATURE = 28  # bytes behind a readable footer of a file with encrypted columns, counted in the footer's length
 _ARROW_SCHEMA = b"ARROW:schema"
+_READING = {**VERIFIED, "coerce_int96_timestamp_unit": "us"}  # far timestamps overflow in nanoseconds
 _CODED_ROWS = 2**18  # in a batch with dictionaries, which are made again for every batch
 _PLAIN_ROWS = 2**16  # in a batch of values, which take more memory
 _MOST_THREADED = 64  # columns: reading is slower with threads where there are hundreds (measured)
@@ -84,7 +84,7 @@ class File:
 
     def _read(self, stream: pa.NativeFile, names: list[str], dictionaries: list[str]) -> Iterator[pa.RecordBatch]:
         done = 0
-        reader = pq.ParquetFile(stream, metadata=self.footer, read_dictionary=dictionaries, **VERIFIED)
+        reader = pq.ParquetFile(stream, metadata=self.footer, read_dictionary=dictionaries, **_READING)
         threads = len(names) <= _MOST_THREADED
         for batch in reader.iter_batches(
             batch_size=_CODED_ROWS if dictionaries else _PLAIN_ROWS, columns=names, use_threads=threads
@@ -95,7 +95,7 @@ class File:
             if any(
                 len(column.dictionary) > _LARGEST_DICTIONARY for column in coded if pa.types.is_dictionary(column.type)
             ):
-                plain = pq.ParquetFile(stream, metadata=self.footer, **VERIFIED)
+                plain = pq.ParquetFile(stream, metadata=self.footer, **_READING)
                 yield from _behind(done, plain.iter_batches(batch_size=_PLAIN_ROWS, columns=names))
                 return
 
@@ -210,37 +210,29 @@ def _behind(rows: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordB
         rows = max(0, rows - batch.num_rows)
 
 
-def open_parquet(given: Input, files: Iterable[DataFile]) -> Source:
-    """The columns of Parquet files, or of a Delta table; only footers are read here.
-
-    Raises UnreadableFile where one is no Parquet file.
-    """
-    if any(map(_is_delta_table, given.paths)):
-        from dpmine.io.sources.datasets import open_delta
-
-        return open_delta(given.paths)
-    return FileSource(tuple(map(_open_file, files)))
+def open_parquet(_given: Input, files: Iterable[DataFile]) -> Source:
+    """The columns of Parquet files; only footers are read here. Raises UnreadableFile where one is no Parquet file."""
+    return FileSource(tuple(map(open_file, files)))
 
 
-def _is_delta_table(path: PathName) -> bool:
-    return os.path.isdir(os.path.join(os.fspath(path), "_delta_log"))  # noqa: PTH112, PTH118 - never raises
-
-
-def _open_file(found: DataFile) -> File:
-    """UnreadableFile where its footer cannot be read."""
+def open_file(found: DataFile) -> File:
+    """A file with its footer; UnreadableFile where that cannot be read."""
     try:
         with found.open() as stream:
             footer = read_footer(stream)
-            schema = footer.schema.to_arrow_schema()
+            schema = _schema(stream, footer)
             if any(pa.types.is_dictionary(kind.value_type) for kind in schema.types if hasattr(kind, "value_type")):
                 footer = _plain_footer(stream)
-                schema = footer.schema.to_arrow_schema()
-            schema = schema.remove_metadata()
+                schema = _schema(stream, footer)
             inside = set(schema.names)
     except READ_ERRORS as error:
         raise UnreadableFile(f"{found.shown} cannot be read: {reason(error)}") from None
     keys = {key: value for key, value in partition_keys(found.path, found.base).items() if key not in inside}
     return File(found, footer, schema, keys)
+
+
+def _schema(stream: pa.NativeFile, footer: pq.FileMetaData) -> pa.Schema:
+    return pq.ParquetFile(stream, metadata=footer, **_READING).schema_arrow.remove_metadata()
 
 
 def read_footer(stream: pa.NativeFile) -> pq.FileMetaData:

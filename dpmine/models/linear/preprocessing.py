@@ -175,7 +175,7 @@ class UnitBall:
         return cls(float(positive("norm_bound", norm_bound)), intercept, bounds)
 
     def for_columns(self, columns: int) -> UnitBall:
-        """That of rows with this number of features. Raises BadParameter where there are bounds of another number."""
+        """That of rows with `columns` features. Raises BadParameter where there are bounds of another number."""
         return self if self.bounds is None else replace(self, bounds=self.bounds.for_columns(columns))
 
     @property

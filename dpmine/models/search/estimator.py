@@ -20,7 +20,7 @@ from dpmine.models.private_estimator import PrivateEstimator
 from dpmine.models.search.candidates import Candidates
 from dpmine.models.search.declared import Declared, Delegating
 from dpmine.models.search.runs import RunBudget, Stopping, StoppingName, run_bounds, run_budget, run_rho, stopping_of
-from dpmine.models.search.scoring import Score, scorer_of
+from dpmine.models.search.scoring import Score, require_terms, scorer_of
 from dpmine.models.supervised import (
     PrivateClassifier,
     checked_column,
@@ -121,7 +121,7 @@ class PrivateSearchCV(Delegating, PrivateEstimator[SearchSettings]):
             leave more of ε to each run, and vary the number of runs more.
         scoring: "accuracy", "brier" (two classes with probabilities) or "roc_auc" (two classes). "auto" is "accuracy",
             for classifiers. A function (model, X, y) may give each row a number in [0, 1], which must depend on that
-            row and the model only. A row that it fails for counts as 0.
+            row and the model only; it is first tried on rows of zeros. A row that it fails for counts as 0.
         validation_share: share of the rows, by a public random split, that score; the others train.
         budget: the parameter of a dpmine estimator that is set to the ε of a run, such as "epsilon_max".
         neighbors: "replace_one"; the numbers of rows enter the scores, so add_remove is rejected.
@@ -254,6 +254,8 @@ class PrivateSearchCV(Delegating, PrivateEstimator[SearchSettings]):
 
     def _require_data(self, X: Entries, y: Entries) -> None:
         require_column(self, y, _indexed(X)[1])
+        if callable(self.scoring):
+            require_terms(self.scoring, X, self.estimator)
         if isinstance(self.estimator, PrivateEstimator):
             self.estimator._require_data(X, y)  # noqa: SLF001 - of its own base class
 

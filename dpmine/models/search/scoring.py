@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -14,7 +15,7 @@ from sklearn.utils import _safe_indexing
 
 from dpmine.errors import BadParameter
 from dpmine.exact.noise import discrete_gaussian, discrete_laplace_of_scale
-from dpmine.models.entries import is_same
+from dpmine.models.entries import is_same, shape_of
 from dpmine.models.validation.terms import UNIT, fixed_point_mean
 from dpmine.parameters import named
 
@@ -45,6 +46,10 @@ class ScoreName(StrEnum):
 
     It is AUC times the shares of both classes, which are the same for all models.
     """
+
+
+_TRIED = 2
+"""Rows of zeros that a function is tried on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,61 @@ def scorer_of(scoring: object, estimator: BaseEstimator) -> Scorer:
     if name != ScoreName.ACCURACY and classes is not None and np.size(classes) != 2:
         raise BadParameter(f"scoring='{name}' is for two classes: give accuracy or a function.")
     return _SCORERS[name]
+
+
+def require_terms(scoring: Callable[..., object], X: Entries, estimator: BaseEstimator) -> None:
+    """Try a function on two rows of zeros and a model that predicts the first class, or 0: nothing of the data.
+
+    Raises BadParameter where it gives no number for each row: each row would score 0, without a word, after the charge.
+    What it raises says nothing, as it may ask for more than such a model has.
+    """
+    classes = getattr(estimator, "classes", None)
+    model = _Constant(np.arange(2) if classes is None else np.asarray(classes))
+    zeros = _zeros(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            given = scoring(model, zeros, model.predict(zeros))
+        except Exception:  # noqa: BLE001 - code of others may raise anything
+            return
+    if not _are_numbers(given):
+        raise BadParameter(
+            "The function scoring gives no number for each row: let it give an array with one number in [0, 1] for "
+            "each row of X, such as model.predict(X) == y."
+        )
+
+
+def _are_numbers(given: object) -> bool:
+    """Whether they are one number for each of the rows that were tried, or one for all, as scores of scikit-learn."""
+    try:
+        return given is not None and np.asarray(given, np.float64).size in {1, _TRIED}
+    except Exception:  # noqa: BLE001 - of foreign classes
+        return False
+
+
+def _zeros(X: Any) -> Any:
+    """Rows as wide as those of X, as a frame of pandas where X is one."""
+    zeros = np.zeros((_TRIED, *shape_of(X)[1:]))
+    if type(X).__module__.startswith("pandas") and zeros.ndim == 2:
+        return type(X)(zeros, columns=X.columns)
+    return zeros
+
+
+class _Constant:
+    """A model that stands for any."""
+
+    def __init__(self, classes: Labels) -> None:
+        self.classes_ = classes
+
+    def predict(self, X: Entries) -> Labels:
+        return np.full(shape_of(X)[0], self.classes_[0])
+
+    def predict_proba(self, X: Entries) -> Floats:
+        return np.full((shape_of(X)[0], len(self.classes_)), 1 / len(self.classes_))
+
+    def decision_function(self, X: Entries) -> Floats:
+        columns = [len(self.classes_)] * (len(self.classes_) > 2)
+        return np.zeros((shape_of(X)[0], *columns))
 
 
 def _mean(term: Term, model: BaseEstimator, X: Entries, y: Labels) -> Score:

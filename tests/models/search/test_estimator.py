@@ -24,6 +24,7 @@ from dpmine import BadParameter, Declared, PrivateLogisticRegression, PrivateSea
 from dpmine.errors import BadData
 from dpmine.models.contribution import Bounding, Units
 from dpmine.models.search.runs import stopping_of
+from dpmine.models.search.scoring import require_terms
 from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:
@@ -431,3 +432,34 @@ def test_a_search_without_delta_takes_noise_without_one() -> None:
     )
     assert search.fit(wide, labels).guarantee_.delta == 0
     assert search.set_params(delta="1e-5").fit(wide, labels).guarantee_.delta == Fraction(1, 10**5)
+
+
+@every(
+    "shape", [lambda rows: np.zeros((rows, 2)), lambda rows: np.zeros(rows + 1), lambda rows: ["right"] * rows, None]
+)
+def test_functions_that_give_no_number_for_each_row_are_rejected_before_the_charge(shape: Any, tmp_path: Path) -> None:
+    def scoring(_model: Any, _rows: Any, y: Any) -> Any:
+        return None if shape is None else shape(len(y))
+
+    ledger = dpmine.Ledger(f"sqlite:///{tmp_path}/b.db")
+    ledger.grant("shop", epsilon=5, delta=0.5)
+    search = PrivateSearchCV(MODEL, GRID, scoring=scoring, ledger=ledger, dataset="shop")
+    with pytest.raises(BadParameter, match="no number for each row"):
+        search.fit(X, Y)
+    assert ledger.budget("shop").spent.epsilon == 0
+
+
+@every("form", [np.asarray, lambda rows: pd.DataFrame(rows, columns=["age", "hours"])])
+def test_functions_are_tried_on_rows_of_zeros_alone(form: Any) -> None:
+    seen: list[Any] = []
+
+    def scoring(model: Any, rows: Any, y: Any) -> Any:
+        seen.append((type(rows), np.asarray(rows), model.predict(rows)))
+        return model.predict(rows) == y
+
+    rows = form(X)
+    require_terms(scoring, rows, MODEL)
+    ((kind, tried, predicted),) = seen
+    assert kind is type(rows)
+    assert not tried.any()
+    assert predicted.tolist() == [False, False]
