@@ -22,6 +22,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.base import is_regressor
 from support.cases import every
 from support.command_line import outcome_of
 
@@ -175,8 +176,7 @@ def _fitted(make: Callable[..., Any], data: pd.DataFrame, *, units: bool, rows: 
     table, line, kind = FORMS[form](data[["x", "z"]]), FORMS[form](data["x"]), FORMS[form](data["kind"])
     if isinstance(model, dpmine.PrivateHistogram):
         return model.fit(table if isinstance(model.lower, tuple) else line, units=who)
-    regression = isinstance(model, dpmine.AccuracyFirstRidge | dpmine.PrivateRidge)
-    return model.fit(table, line if regression else kind, units=who)
+    return model.fit(table, line if is_regressor(model) else kind, units=who)
 
 
 FORMS: dict[str, Callable[[Any], Any]] = {

@@ -2,83 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from fractions import Fraction
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from project.toys.way import Toy
 from support.cases import every
 
 import dpmine
 from dpmine.errors import BadParameter
-from dpmine.io.python_values import items_at
 from dpmine.itemsets.release.noise import DiscreteLaplace
-from dpmine.itemsets.release.supports import Consistency, release, with_subsets
 from dpmine.itemsets.ways import registry
 from dpmine.itemsets.ways.registry import build_way, rivals
-from dpmine.itemsets.ways.way import Chosen, ListTerms, Way
-from dpmine.options import names
+from dpmine.itemsets.ways.way import ListTerms
 from dpmine.planning import plan_list
-from dpmine.privacy import Neighbors, Zcdp
+from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.ways.universe import ItemsetUniverse
+    from pathlib import Path
 
 TERMS = ListTerms(20, Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE)
 BASKETS = [["a", "b"]] * 400 + [["c"]]
-
-
-@dataclass(frozen=True, slots=True)
-class Toy(Way):
-    """The first itemset of each size, with noisy supports of all its subsets. Not private: it shows the seam alone."""
-
-    releases_supports: ClassVar[bool] = True
-
-    @classmethod
-    def suits(cls, terms: ListTerms) -> str | None:
-        return "toy keeps nothing: leave kbar out." if terms.kbar else None
-
-    @classmethod
-    def advantage(cls, terms: ListTerms) -> str | None:
-        return "auto uses toy: it is the best of long lists." if terms.count > 20 else None
-
-    @classmethod
-    def of(cls, terms: ListTerms) -> Self:
-        return cls(terms.count, terms.epsilon, Fraction(0), terms.neighbors)
-
-    @property
-    def name(self) -> str:
-        return "toy"
-
-    @property
-    def zcdp(self) -> Zcdp:
-        return Zcdp.implied(self.epsilon, Fraction(0))
-
-    def lead(self) -> float:
-        return 3.2
-
-    def lead_over(self) -> str:
-        return "nothing"
-
-    def right_from(self) -> int:
-        return 7
-
-    def rounds(self) -> str:
-        return "no rounds"
-
-    def choose(self, universe: ItemsetUniverse, *, bits: BitSource) -> Chosen:
-        chosen = ((0, 1), (2,))
-        transactions = universe.transactions
-        named = [frozenset(items_at(transactions.labels, itemset)) for itemset in chosen]
-        parts, miner = with_subsets(named), transactions.miner()
-        codes = {label: code for code, label in enumerate(transactions.labels.to_pylist())}
-        supports = [miner.support(sorted(codes[item] for item in part)) for part in parts]
-        noise = DiscreteLaplace(self.epsilon)
-        return Chosen(chosen, release(parts, supports, noise=noise, consistency=Consistency.MONOTONE, bits=bits))
 
 
 @pytest.fixture
@@ -131,12 +75,3 @@ def test_what_auto_takes_is_a_rival(changes: dict[str, Any]) -> None:
     assert ("discover" in rival_names) is not terms.has_catalogue
     assert ("exponential" in rival_names) is (terms.catalogue_size is not None)
     assert ("limited_domain" in rival_names) is (terms.delta > 0)
-
-
-@every("named", [*names.WAYS])
-def test_every_way_names_its_proof_and_has_its_row_in_the_choice_of_mechanisms(named: names.Named) -> None:
-    root = Path(__file__).parents[3]
-    notes = re.findall(r"docs/proofs/\S+\.md", import_module(named.load().__module__).__doc__ or "")
-    assert notes
-    assert all((root / note).is_file() for note in notes)
-    assert f"| `{names.typed_names(named.name)}` |" in (root / "docs/how-to/choosing.md").read_text(encoding="utf-8")
