@@ -45,8 +45,8 @@ class Input:
 
     Args:
         files: a path or several; "-" is standard input.
-        input_format: "parquet", "csv", "tsv" or "arrow". Default: by the endings of the names; else Parquet, and for
-            standard input what its first bytes say.
+        input_format: one of the forms that `dpmine top-itemset --help` lists, such as "csv". Default: by
+            the endings of the names; else Parquet, and for standard input what its first bytes say.
         types: of columns of text, as a mapping or a text such as "age=int64,amount=float64". Also "text", and "date"
             for days as 2026-11-23, whatever time follows.
         delimiter: what separates the fields of CSV files: one character, such as ";" or a tab; default: a comma. Files

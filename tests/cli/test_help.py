@@ -21,11 +21,16 @@ from support.cases import every
 from support.command_line import PROGRAM, ROOT, environment, last_of_each, outcome_of
 
 import dpmine
+from dpmine.options.names import typed_names
+from dpmine.selection.mechanisms.registry import MECHANISMS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import typer
 
     from dpmine.options.tables import Option
+    from dpmine.selection.mechanisms.mechanism import Mechanism
 
 GROUP = group()
 TOP: dict[str, typer.core.TyperCommand] = GROUP.commands
@@ -209,21 +214,37 @@ OTHER_RUNS = {
 }
 """Where a choice is for another kind of run."""
 
+
+def _needed(mechanism: type[Mechanism]) -> str:
+    if not mechanism.private:
+        return "--not-private"
+    if mechanism.needs_bounded_units:
+        return "--max-items-per-unit 5"
+    return "--catalogue towns.txt" if mechanism.needs_catalogue else ""
+
+
 NEEDED = {
     "--accounting zcdp": "--delta 1e-6",
-    "--mechanism bounded-growth": "--max-items-per-unit 5",
-    "--mechanism exponential": "--catalogue towns.txt",
-    "--mechanism max-of-exponentials": "--catalogue towns.txt",
-    "--mechanism max-of-laplaces": "--catalogue towns.txt",
-    "--mechanism exact": "--not-private",
+    "--lift-of units": "--rules --release-support auto --units 200",
+    **{f"--mechanism {typed_names(name)}": _needed(kind) for name, kind in MECHANISMS.items()},
 }
 """What a choice needs beside it, where the command has such an option."""
+
+WRITERS: dict[str, Callable[[pa.Table, str], None]] = {
+    "parquet": pq.write_table,
+    "csv": pacsv.write_csv,
+    "tsv": lambda table, file: pacsv.write_csv(table, file, pacsv.WriteOptions(delimiter="\t")),
+    "arrow": write_feather,
+}
+"""Of the forms of files that are tried here; tests/io tries all."""
 
 
 def choices(name: str, option: Option) -> list[str]:
     """Those that the help offers: as choices, or in the text of --mechanism."""
     if name == "format" and not option.choices:
         return ["text", "json", "csv", "parquet"]
+    if name == "input_format":
+        return [*WRITERS]
     if name == "mechanism":
         return re.findall(r"(?<![(\w-])[a-z]+(?:-[a-z]+)*(?=[,.]| \()", option.help.split(":")[-1])
     return list(option.choices)
@@ -252,7 +273,7 @@ def command_line(command: str, flag: str, choice: str) -> str:
 
 @pytest.fixture
 def tables(folder: Path, run: outcome_of) -> Path:
-    """One table in every form, and a ledger."""
+    """One table in several forms, and a ledger."""
     generator = np.random.default_rng(4)
     columns = {
         "person": np.arange(400) // 2,
@@ -262,10 +283,8 @@ def tables(folder: Path, run: outcome_of) -> Path:
         "rich": ["no", "yes"] * 200,
     }
     table = pa.table(columns)
-    pq.write_table(table, "data.parquet")
-    pacsv.write_csv(table, "data.csv")
-    pacsv.write_csv(table, "data.tsv", pacsv.WriteOptions(delimiter="\t"))
-    write_feather(table, "data.arrow")
+    for name, write in WRITERS.items():
+        write(table, f"data.{name}")
     Path("towns.txt").write_text("t0\nt1\nt2\n", encoding="utf-8")
     assert run(*split(f"ledger grant {LEDGER} --dataset shop --epsilon 9 --delta 1e-5")).status == 0
     return folder
@@ -280,7 +299,7 @@ def test_what_is_offered_is_accepted(run: outcome_of, command: str, flag: str, c
 
 
 def test_all_commands_and_the_mechanisms_are_tried() -> None:
-    assert {command for command, *_ in OFFERED} == {*OPTIONS} - {"report"}
+    assert {command for command, *_ in OFFERED} == RUNS.keys() == {*OPTIONS} - {"report"}
     mechanisms = {command for command, flag, _ in OFFERED if flag == "--mechanism"}
     assert mechanisms == {"top-itemset", "histogram", "classify", "hypothesis", "audit"}
     tried = {choice for command, flag, choice in OFFERED if (command, flag) == ("hypothesis", "--mechanism")}

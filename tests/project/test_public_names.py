@@ -10,6 +10,7 @@ import sys
 from difflib import unified_diff
 
 import pytest
+from dpmine_cli.options import OPTIONS
 from support.cases import every
 from support.public_names import MODULES, STORED, public_names
 
@@ -38,7 +39,8 @@ def test_public_names_are_those_that_are_stored() -> None:
 def test_what_is_stored_names_every_module_and_command() -> None:
     text = STORED.read_text(encoding="utf-8")
     assert all(f"\n[module {name}]\n" in text for name in MODULES)
-    assert len(re.findall(r"^dpmine [a-z -]+: ", text, flags=re.MULTILINE)) == 17
+    commands = re.findall(r"^dpmine (?:ledger )?([a-z-]+): ", text, flags=re.MULTILINE)
+    assert sorted(commands) == sorted(OPTIONS)
     assert {name for name in PINNED if not re.search(rf"^{name}\b", text, flags=re.MULTILINE)} == set()
 
 
