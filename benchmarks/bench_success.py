@@ -49,7 +49,7 @@ EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(1))
 DELTA = Fraction(1, 10**6)
 CLEARLY = 0.05
 NAMES = [
-    name for name, kind in MECHANISMS.items() if kind.private and not kind.only_by_name and name != "bounded_growth"
+    name for name, kind in MECHANISMS.items() if kind.private and not kind.only_by_name and not kind.needs_bounded_units
 ]
 WIDTH = 15
 

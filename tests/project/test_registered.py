@@ -93,6 +93,7 @@ def lacking_of_estimator(name: str, kind: type) -> list[str]:
         "a proof note": has_note(name, kind),
         "its place in the reference": f"autoclass:: dpmine.{name}\n" in text_of("docs/reference/estimators.md"),
         "tests of neighbours": f"dpmine.{name}(" in text_of("tests/models/test_neighbouring_inputs.py"),
+        "an audit": name in text_of("tests/*/*/*learning.py"),
     }
     return [what for what, is_there in found.items() if not is_there]
 

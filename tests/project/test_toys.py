@@ -234,6 +234,7 @@ class OfEstimator(Kind):
             {'    "fixed ridge": lambda': '    "toy": lambda **more: dpmine.PrivateToy(**more),'},
             ("tests of neighbours",),
         ),
+        Edit("tests/support/gallery/learning.py", {"GAUSSIAN: ": "TOY = dpmine.PrivateToy"}, ("an audit",)),
         Edit("pyproject.toml", {'    "supervised : model_file': '    "toy",'}, ("dpmine.models.toy",)),
     )
 

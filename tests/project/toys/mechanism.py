@@ -20,6 +20,7 @@ class Toy(Mechanism):
     name: ClassVar[str] = "toy"
     approximate: ClassVar[bool] = False
     needs_catalogue: ClassVar[bool] = True
+    only_by_name: ClassVar[bool] = True
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
         """The largest score + Gumbel noise; None when a dummy wins."""
