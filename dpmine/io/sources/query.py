@@ -307,7 +307,7 @@ def _on_delimiters(files: Mapping[str, Source]) -> str:
     single = [name for name, source in files.items() if source.header_hint is not None and len(source.names) == 1]
     if not single:
         return ""
-    return f" {single[0]} has one column: with other delimiters than commas, give the file and `delimiter=';'`, no query."
+    return f" {single[0]} has one column: for another delimiter, give the file and `delimiter=';'`, no query."
 
 
 def _choice(tables: Sequence[str]) -> str:
