@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from dpmine.exact.reals import decimal_below
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
-from dpmine.ledger.budget import Amount
+from dpmine.ledger.budget import Accounting, Amount
+from dpmine.privacy import decimal
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class BudgetSplit:
     def __str__(self) -> str:
         if self.supports is None:
             return f"selection: {self.rounds}"
-        return f"selection {self.selection} ({self.rounds}); supports {self.supports}"
+        return f"selection {self.selection.shown(Accounting.BASIC, decimal)} ({self.rounds}); supports {self.supports}"
 
 
 def _gaussian(choice: Guarantee, epsilon: Fraction, delta: Fraction) -> DiscreteGaussian | None:

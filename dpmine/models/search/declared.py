@@ -124,7 +124,7 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
         >>> from dpmine import Declared
         >>> coin = Declared(DummyClassifier(strategy="constant", constant=1), epsilon="0.1")
         >>> print(coin.fit(np.ones((4, 1)), [0, 1, 0, 1]).guarantee_)
-        ε = 1/10, δ = 0 per row (asserted: the guarantee of DummyClassifier), neighbours replace-one
+        ε = 0.1, δ = 0 per row (asserted: the guarantee of DummyClassifier), neighbours replace-one
     """
 
     estimator: BaseEstimator
