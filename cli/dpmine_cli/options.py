@@ -219,10 +219,10 @@ def _typed_value(value: str) -> str:
 
     try:
         known = literal_eval(value)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # a user's name may stand in a message
         return value
     if isinstance(known, list | tuple):
         return ",".join(map(str, known))
-    if known in {named.name for named in (*MECHANISMS, *WAYS)}:
-        return typed_names(known)
-    return quote(known) if isinstance(known, str) and known.isprintable() else value
+    if not isinstance(known, str) or not known.isprintable():
+        return value
+    return typed_names(known) if known in {named.name for named in (*MECHANISMS, *WAYS)} else quote(known)

@@ -62,6 +62,7 @@ SPELLED = {
     "`retry=True`": ("--retry", "`retry=True`"),
     "`catalogue='from-data'`": ("--catalogue-from-data", "catalogue = 'from-data'"),
     "`feature_bounds` must": ("feature_bounds (--lower, --upper) must", "`feature_bounds` must"),
+    "a column `k={}`, or `k={1}`": ("a column --top {}, or --top {1}", "a column top = {}, or top = {1}"),
     "an item called `tea`, or `tea=1`": ("an item called `tea`, or `tea=1`", "an item called `tea`, or `tea=1`"),
 }
 
