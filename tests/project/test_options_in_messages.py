@@ -58,6 +58,7 @@ SPELLED = {
     "`unit=COL`": ("--unit COL", "unit = COL"),
     "`classes=['no', 'yes']`": ("--classes no,yes", "classes = ['no', 'yes']"),
     "`mechanism='large_margin'`": ("--mechanism large-margin", "mechanism = 'large_margin'"),
+    "`target_bounds=(0, 100)`": ("--target-bounds 0,100", "target_bounds = [0, 100]"),
     "`hypotheses='stumps'`": ("--class stumps", "class = 'stumps'"),
     "`retry=True`": ("--retry", "`retry=True`"),
     "`catalogue='from-data'`": ("--catalogue-from-data", "catalogue = 'from-data'"),
