@@ -57,6 +57,7 @@ SPELLED = {
     r"`delimiter='\t'`": (r"--delimiter '\t'", r"delimiter = '\t'"),
     "`unit=COL`": ("--unit COL", "unit = COL"),
     "`classes=['no', 'yes']`": ("--classes no,yes", "classes = ['no', 'yes']"),
+    "`unit='large_margin'`": ("--unit large_margin", "unit = 'large_margin'"),
     "`mechanism='large_margin'`": ("--mechanism large-margin", "mechanism = 'large_margin'"),
     "`target_bounds=(0, 100)`": ("--target-bounds 0,100", "target_bounds = [0, 100]"),
     "`hypotheses='stumps'`": ("--class stumps", "class = 'stumps'"),
