@@ -219,10 +219,12 @@ def _typed_value(value: str) -> str:
 
     try:
         known = literal_eval(value)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # of names of files and columns, too
         return value
     if isinstance(known, list | tuple):
         return ",".join(map(str, known))
+    if not isinstance(known, str):
+        return value
     if known in {named.name for named in (*MECHANISMS, *WAYS)}:
         return typed_names(known)
-    return quote(known) if isinstance(known, str) and known.isprintable() else value
+    return quote(known) if known.isprintable() else value

@@ -62,6 +62,8 @@ SPELLED = {
     "`retry=True`": ("--retry", "`retry=True`"),
     "`catalogue='from-data'`": ("--catalogue-from-data", "catalogue = 'from-data'"),
     "`feature_bounds` must": ("feature_bounds (--lower, --upper) must", "`feature_bounds` must"),
+    "`unit={}`": ("--unit {}", "unit = {}"),
+    "`unit={[]: 1}`": ("--unit {[]: 1}", "unit = {[]: 1}"),
     "an item called `tea`, or `tea=1`": ("an item called `tea`, or `tea=1`", "an item called `tea`, or `tea=1`"),
 }
 
