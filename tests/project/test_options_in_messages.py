@@ -12,6 +12,7 @@ from dpmine_cli.options import _FLAGS, as_typed
 from support.cases import every
 from support.command_line import ROOT, outcome_of
 
+from dpmine.itemsets.release.results import listed_items
 from dpmine.options.tables import as_keys
 
 if TYPE_CHECKING:
@@ -71,6 +72,12 @@ SPELLED = {
 @every("message", SPELLED)
 def test_options_are_spelled_as_they_are_typed(message: str) -> None:
     assert (as_typed(message), as_keys(message)) == SPELLED[message]
+
+
+def test_released_items_are_not_spelled_as_options() -> None:
+    listed = listed_items(["`unit=COL`", "`size=2, x`", "`k", "`"])
+    assert as_typed(listed) == as_keys(listed) == listed
+    assert listed.count(r"\u0060") == 6
 
 
 def test_messages_and_advice_reach_the_command_line_with_its_options(

@@ -354,8 +354,11 @@ def type_name(kind: pa.DataType | None) -> str:
 
 
 def listed_items(items: Iterable[Item]) -> str:
-    """Items on one line, separated by commas: one that holds a comma itself is quoted, as JSON quotes texts."""
-    return ", ".join(map(_in_list, items))
+    """Items on one line, separated by commas: one that holds a comma itself is quoted, as JSON quotes texts.
+
+    Backticks are escaped: in remarks beside the items they mark options, which the command line spells in its way.
+    """
+    return ", ".join(map(_in_list, items)).replace("`", "\\u0060")
 
 
 def _in_list(item: Item) -> str:
