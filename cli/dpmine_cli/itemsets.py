@@ -60,7 +60,7 @@ def catalogue(line: CommandLine) -> None:
     with line.messages as messages:
         found = discover_items(line.data, **line.values(), progress=messages.progress, notice=messages.notice)
     found = replace(found, advice=as_typed(found.advice))
-    destination.write_result(found)
+    destination.write_result(found, verbatim=True)
     line.caution(found.guarantee)
     if destination.format is not Format.TEXT or destination.path is not None:
         messages.notice(f"{len(found)} items; {found.guarantee}. {found.advice}".rstrip(". "))

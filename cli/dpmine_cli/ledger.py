@@ -33,7 +33,7 @@ def grant(line: CommandLine) -> None:
     ledger, dataset, epsilon = _ledger(line), _given(line, "dataset"), _given(line, "epsilon")
     is_new = not ledger.exists()
     budget = ledger.grant(dataset, epsilon=epsilon, **line.values("ledger", "dataset", "epsilon"))
-    destination.write_result(_shown([budget]))
+    destination.write_result(_shown([budget]), verbatim=True)
     if is_new:
         from dpmine.ledger.budget import first_grant
 
@@ -56,7 +56,9 @@ def show(line: CommandLine) -> None:
     Example: dpmine ledger show --ledger sqlite:///budget.db --format json
     """
     destination, ledger = line.destination, _ledger(line)
-    destination.write_result(_shown(ledger.budgets() if line.dataset is None else [ledger.budget(line.dataset)]))
+    destination.write_result(
+        _shown(ledger.budgets() if line.dataset is None else [ledger.budget(line.dataset)]), verbatim=True
+    )
 
 
 def history(line: CommandLine) -> None:
@@ -70,7 +72,7 @@ def history(line: CommandLine) -> None:
     shown = [name for name in _OPTIONAL if any(getattr(entry, name) for entry in entries)]
     shown = shown if line.dataset else ["dataset", *shown]
     text = "\n".join("\t".join(_fields(entry, shown)) for entry in entries)
-    destination.write_result(Prepared({"history": rows}, rows, text))
+    destination.write_result(Prepared({"history": rows}, rows, text), verbatim=True)
 
 
 def verify(line: CommandLine) -> None:

@@ -171,7 +171,7 @@ def _score(line: CommandLine, read: Callable[[str], Any]) -> None:
     with line.messages as messages:
         table = predict_table(model, line.input_of(line.predict), progress=messages.progress)
         text = "\n".join(map(str, table.column("prediction").to_pylist()))
-        destination.write_result(Prepared(table.to_pydict(), table, text))
+        destination.write_result(Prepared(table.to_pydict(), table, text), verbatim=True)
         messages.notice(f"the model: {model.guarantee_}; it protects the rows it was trained on, not those scored")
 
 

@@ -169,25 +169,29 @@ class Destination:
             raise BadParameter("Parquet is not for a terminal: give -o FILE.parquet, or redirect the output.")
         return cls(chosen, path and target(path))
 
-    def write_result(self, result: TableDocument) -> None:
-        """A result, in any format."""
+    def write_result(self, result: TableDocument, *, verbatim: bool = False) -> None:
+        """A result, in any format; `verbatim` as in `write_document`."""
         if self._is_table:
             table = result.to_arrow()
             self._write_batches(table.schema, table.to_batches())
         else:
-            self.write_document(result)
+            self.write_document(result, verbatim=verbatim)
 
     def write_text(self, text: str) -> None:
         """A text as it is, and the end of its line."""
         self._write([f"{text}\n".encode()])
 
-    def write_document(self, document: Document) -> None:
-        """Anything that is read as text or JSON; BadParameter for other formats."""
+    def write_document(self, document: Document, *, verbatim: bool = False) -> None:
+        """Anything that is read as text or JSON; BadParameter for other formats.
+
+        `verbatim`: lines of its text are values, which may look like options and are no remarks on them.
+        """
         self.require_document()
         if self.format is Format.JSON:
             self.write_text(document.to_json())
         else:
-            self._write([self._lines(as_typed(str(document)))])
+            text = str(document)
+            self._write([self._lines(text if verbatim else as_typed(text))])
 
     def require_document(self) -> None:
         """BadParameter unless the format is text or JSON: to be asked before any work is done."""

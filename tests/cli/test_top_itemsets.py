@@ -103,6 +103,16 @@ def test_rules_without_units_have_confidence_only(run: outcome_of) -> None:
     assert "lift" not in run(*SUPPORTED, "--rules").out
 
 
+@every("item", ["`size=2`", "`unit={}`", "`k`", "(`unit=COL`)"])
+def test_an_item_that_looks_like_an_option_is_written_as_it_is(run: outcome_of, item: str) -> None:
+    table = pa.table({"customer": [unit for unit in range(2000) for _ in "ab"], "item": [item, "tea"] * 2000})
+    pq.write_table(table, "odd.parquet")
+    named = ["odd.parquet", "--unit", "customer", "--item", "item", "--epsilon", "9"]
+    _, *lines = run("catalogue", *named).out.splitlines()
+    assert sorted(lines) == sorted([item, "tea"])
+    assert run("top-itemset", *named).out.startswith(item.replace("`", r"\u0060") + ", tea\n")
+
+
 def test_lift_of_units_with_several_baskets(run: outcome_of) -> None:
     """All 30 customers of the data have both items, 10 of them on one day; 34 are said to be all."""
     rows = [(unit, day, item) for unit in range(30) for day, item in enumerate([BREAD, BUTTER])]
