@@ -276,7 +276,7 @@ def require_types_of_classes(y: Entries, classes: Labels) -> None:
 def _has_type(y: Entries) -> bool:
     """Whether a type was found for all entries of y before, or y has other than one dimension."""
     declared = getattr(y, "dtype", None)
-    if isinstance(declared, np.dtype) and (declared.kind != "O" or getattr(y, "ndim", 1) > 1):
+    if isinstance(declared, np.dtype) and (declared.kind != "O" or getattr(y, "ndim", 1) != 1):
         return not isinstance(y, np.ma.MaskedArray)
     return len(getattr(y, "shape", ())) > 1 or not hasattr(y, "__len__") or isinstance(y, str)
 

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from fractions import Fraction
 from math import isfinite
 from typing import TYPE_CHECKING, Self
 
+from dpmine.errors import BadParameter
+from dpmine.parameters import positive
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
     from typing import TypeAlias
 
     Label: TypeAlias = str | float
@@ -46,7 +49,7 @@ class Document:
     def parse(cls, content: bytes) -> Self:
         """The object that a text in UTF-8 holds."""
         try:
-            return cls.of(json.loads(content))
+            return cls.of(json.loads(content.decode()))
         except (ValueError, RecursionError):
             raise Altered from None
 
@@ -83,10 +86,10 @@ class Document:
         return _number(self[name])
 
     def fraction(self, name: str) -> Fraction:
-        """A number that is written exactly, as text."""
+        """A positive number that is written exactly, as text."""
         try:
-            return Fraction(self.text(name))
-        except (ValueError, ZeroDivisionError):
+            return positive(name, self.text(name))
+        except BadParameter:
             raise Altered from None
 
     def values(self, name: str) -> Sequence[object]:
@@ -134,7 +137,9 @@ def _values(value: object) -> Sequence[object]:
 
 
 def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
+    """No longer than floats: charts are drawn in those."""
+    _number(value)
+    if not isinstance(value, int):
         raise Altered
     return value
 

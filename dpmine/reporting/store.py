@@ -165,11 +165,13 @@ class ResultsFolder:
         url = without_passwords(ledger)
         kinds = {".json": _FORMAT, BEGUN: _MARK, UNSTORED: _MARK}
         for path in self.folder.glob("*.*"):
+            if path.suffix not in kinds:  # a table, which may be large
+                continue
             with suppress(OSError, Altered, BadParameter):
                 entry = Document.parse(read_file(path))
                 job = entry.part("job")
                 same = not job.has("ledger") or job["ledger"] == url  # recurring jobs name no ledger
-                same = same and entry["format"] == kinds.get(path.suffix)
+                same = same and entry["format"] == kinds[path.suffix]
                 if same and name_and_part(job["dataset"])[0] == name_and_part(dataset)[0]:
                     return True
         return False

@@ -192,6 +192,13 @@ def test_entries_that_are_no_classes_stop_no_fit_that_was_charged(form: Any, sha
         assert model.classes_.tolist() == CLASSES
 
 
+@every("labels", [np.array("yes", dtype=object), np.array(None), np.array("yes"), 5, "yes"])
+@every("kind", [dpmine.PrivateLogisticRegression, partial(dpmine.PrivateRidge, target_bounds=(0, 1))])
+def test_one_label_is_no_column(labels: Any, kind: Any) -> None:
+    with pytest.raises(BadData, match="y should be a 1d array"):
+        kind().fit([[1.0]], labels)
+
+
 def test_integers_in_columns_of_objects_are_classes() -> None:
     labels = np.array([0, 1, 1], dtype=object)
     assert checked_labels(None, labels, 3)[1].tolist() == [-1, 1, 1]

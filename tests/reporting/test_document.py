@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 READERS: dict[str, Any] = {
     "text": [1, None, ["a"]],
     "flag": [1, "true", None],
-    "whole": [1.0, True, "1"],
+    "whole": [1.0, True, "1", 10**400],
     "number": ["1", True, inf, 10**400],
-    "fraction": [1, "1/0", "one"],
+    "fraction": [1, "1/0", "one", "0", "-1"],
     "values": ["ab", {"a": 1}, None],
     "labels": [[None], [["a"]], "a"],
     "numbers": [["1"], [True], 1],
@@ -43,7 +43,7 @@ def test_a_missing_entry_is_found(reader: str) -> None:
         getattr(Document({}), reader)("entry")
 
 
-@every("content", [b"", b"[]", b"1", b"\xff", b"[" * 100_000, b'{"a": 1'])
+@every("content", [b"", b"[]", b"1", b"\xff", b"[" * 100_000, b'{"a": 1', "{}".encode("utf-16")])
 def test_a_text_that_is_no_object_is_found(content: bytes) -> None:
     with pytest.raises(Altered):
         Document.parse(content)

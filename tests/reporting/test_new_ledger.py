@@ -11,6 +11,8 @@ from reporting.schedules.weeks import Shop
 from reporting.schedules.weeks import sales as weekly_sales
 
 import dpmine
+from dpmine.io.atomic import read_file
+from dpmine.reporting import store
 from dpmine.reporting.jobs.kinds import HistogramJob
 from dpmine.reporting.page.render import render
 
@@ -51,6 +53,14 @@ def test_a_lost_ledger_is_missed_by_jobs_that_have_no_result_yet(
     with pytest.raises(dpmine.BadLedger, match=r"Jobs in '.*' were run on 'shop', .*: restore the ledger"):
         folder.run(job(**RULE))
     assert not ledger_of(folder).exists()
+
+
+def test_tables_are_not_read_to_find_out_what_was_run(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may be large."""
+    results, looked_at = folder.store(folder.run(job(**RULE)).job_file), list[str]()
+    monkeypatch.setattr(store, "read_file", lambda path: looked_at.append(path.suffix) or read_file(path))
+    assert not results.has_jobs_of(folder.terms["ledger"].strip('"'), "barn")
+    assert set(looked_at) == {".json"} < {path.suffix for path in results.folder.iterdir()}
 
 
 def test_a_lost_ledger_is_missed_where_its_only_job_came_to_no_result(

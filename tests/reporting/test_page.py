@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from reporting.jobs import ALL, PAIRS, RULE, Folder, job
+from support.cases import every
 from support.pages.prose import WORDS
 
 from dpmine.errors import BadData
@@ -253,6 +254,13 @@ def test_a_stored_result_that_cannot_be_shown(folder: Folder) -> None:
     assert report.outcomes[0].result is not None
     del report.outcomes[0].result.document["class"]
     assert "The stored result cannot be shown" in render(report)
+
+
+@every("interval", [[0, 10**400], [-(10**400), 9]])
+def test_a_stored_number_beyond_all_floats(interval: list[int]) -> None:
+    row = {"items": ["tea"], "noisy_support": 5, "interval": interval}
+    body = body_of("top-itemset", {"itemsets": [row], "mechanism": "exponential"})
+    assert "The stored result cannot be shown" in body.answer
 
 
 def test_a_stored_table_that_was_cut() -> None:

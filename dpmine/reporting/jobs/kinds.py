@@ -24,7 +24,7 @@ _COLUMNS = ("unit", "basket", "item", "items", "one_hot")
 
 
 class TopItemsetJob(Job):
-    """The top itemsets of transactions, with supports and rules where they are arguments for."""
+    """The top itemsets of transactions, with supports and rules where they are asked for."""
 
     kind: ClassVar[str] = "top-itemset"
     known: ClassVar[frozenset[str]] = frozenset({"items"})

@@ -75,8 +75,8 @@ def job_file_schema() -> Schema:
     }
     files = {"path": {"description": "A path, or a list of paths.", "anyOf": paths}, **about_data}
     described = _table("Files, and what the page says of them.", files, ["path"])
-    budget = {name: {"description": about_data, **schema} for name, (about_data, schema) in _BUDGET.items()}
-    schedule = {name: {"description": about_data, **schema} for name, (about_data, schema) in _SCHEDULE.items()}
+    budget = {name: {"description": text, **schema} for name, (text, schema) in _BUDGET.items()}
+    schedule = {name: {"description": text, **schema} for name, (text, schema) in _SCHEDULE.items()}
     jobs = [_job(job) for job in KINDS.values()]
     return {
         "$schema": DIALECT,

@@ -144,7 +144,7 @@ def _inputs(report: Report) -> list[tuple[str, str]]:
 
 
 def _section(outcome: JobOutcome, report: Report, words: UnitWords, page_charge: Amount) -> dict[str, Any]:
-    """One job on the page, of which all came to `here`; `others` have models of the same label of the same data."""
+    """One job on the page, of which all came to `page_charge`; `others` have models of one label of the same data."""
     job, result, label = outcome.job, outcome.result, _label(outcome)
     others = [each.job.name for each in report.outcomes if label and each is not outcome and _label(each) == label]
     return {

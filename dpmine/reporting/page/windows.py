@@ -193,6 +193,8 @@ def _width(document: Document) -> int | None:
         return None
     # Those left out had noise, too. Of subsets these are at least as many as were released: the width only grows.
     left_out, size = document.whole("left_out", 0), document.pair("sizes")[1]
+    if min(left_out, size) < 0:
+        raise Altered
     more = most_counts(left_out, size, subsets=document.has("subsets"), unions=document.has("unions"))
     return noise.simultaneous_half_width(count + more, EACH)
 

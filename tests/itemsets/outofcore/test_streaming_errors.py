@@ -157,7 +157,7 @@ def test_a_process_that_is_stopped_leaves_nothing(tmp_path: Path, how: signal.Si
     columns = {"u": generator.integers(0, 10**6, 3 * 10**6), "i": generator.integers(0, 1000, 3 * 10**6)}
     pq.write_table(pa.table(columns), path)
     command = [sys.executable, "-m", "dpmine_cli.main", "top-itemset", str(path), "--unit", "u", "--item", "i"]
-    command += ["`memory`", "80MB", "-o", str(output)]
+    command += ["--memory", "80MB", "-o", str(output)]
     environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'cli'}"}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     try:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.release.noise import SupportNoise
 
 NOISES = [DiscreteLaplace(Fraction(1, 4)), DiscreteGaussian(Fraction(1, 50))]
+NO_NOISE = {"noise": "laplace", "epsilon_exact": "0"}
 
 
 def document(rows: dict[str, int], noise: SupportNoise, **others: Any) -> Document:
@@ -159,10 +160,12 @@ def test_the_page_says_which_windows_have_no_result(tmp_path: Path) -> None:
     assert "All together A guarantee of ε = 2000, δ = 0.002 for each customer" in text
 
 
-def test_a_result_that_was_changed_by_hand_does_not_stop_the_page() -> None:
-    windows = [
-        PastWindow("W1", {"Pairs": {"itemsets": 7}}, charged=True),
-        PastWindow("W2", {"Pairs": {}}, charged=True),
-    ]
+@every(
+    "altered",
+    [{"itemsets": 7}, {"itemsets": None}, {"left_out": -5}, {"sizes": [2, -2]}, {"budget": {"supports": NO_NOISE}}],
+)
+def test_a_result_that_was_changed_by_hand_does_not_stop_the_page(altered: dict[str, Any]) -> None:
+    stored = {**document({"a b": 9}, NOISES[0], left_out=1).entries, **altered}
+    windows = [PastWindow("W1", {"Pairs": stored}, charged=True), PastWindow("W2", {"Pairs": stored}, charged=True)]
     (shown,) = windows_of(Timeline(tuple(windows), Amount())).jobs
     assert shown.remarks == ("Pairs: a stored result cannot be shown; restore its file.",)
