@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from utility.baselines import laplace_keys, truncated_scores
 
 from dpmine.exact.bits import SystemBits
-from dpmine.itemsets.ways.by_mechanism import ByMechanism
 from dpmine.itemsets.ways.discovery import Discover
 from dpmine.itemsets.ways.items_first import ByItems, ItemsFirst
-from dpmine.itemsets.ways.registry import build_way
+from dpmine.itemsets.ways.registry import ByMechanism, build_way
 from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
 from dpmine.itemsets.ways.way import ListTerms, Way
 from dpmine.privacy import Neighbors
