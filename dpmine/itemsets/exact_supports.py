@@ -17,7 +17,6 @@ from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, is_integer
 from dpmine.io.python_values import as_texts, items_of
 from dpmine.io.source import ColumnNames, Columns
-from dpmine.itemsets.request.catalogue import Sizes, parse_sizes
 from dpmine.itemsets.transactions.interface import starts_of
 from dpmine.itemsets.transactions.memory import (
     MemoryBudget,
@@ -27,7 +26,7 @@ from dpmine.itemsets.transactions.memory import (
     object_cost,
 )
 from dpmine.options.names import LOCAL
-from dpmine.parameters import Number, count_or_share, least_count
+from dpmine.parameters import Number, Sizes, count_or_share, least_count, parse_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

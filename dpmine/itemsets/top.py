@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from dpmine.exact.bits import SystemBits
 from dpmine.io.source import ColumnNames, Columns
-from dpmine.itemsets.release.counts import released_counts
 from dpmine.itemsets.release.results import TopItemsets, type_name
+from dpmine.itemsets.release.supports import released_counts
 from dpmine.itemsets.request.advice import advice, counts_of_unions, doubt, long_search, small_supports
 from dpmine.itemsets.request.query import Query, Request
 from dpmine.itemsets.transactions.memory import parse_memory
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.release.supports import Itemset, SupportRelease
-    from dpmine.itemsets.request.catalogue import Sizes
     from dpmine.itemsets.transactions.interface import LoadedTransactions, SupportSource, Transactions
     from dpmine.ledger.ledger import Ledger
-    from dpmine.parameters import Number
+    from dpmine.parameters import Number, Sizes
     from dpmine.privacy import Guarantee
 
 
@@ -288,9 +287,8 @@ def _run(
     from dpmine.itemsets.counting.rows import showing
     from dpmine.itemsets.read import read_transactions
 
-    known = request.catalogue.items
     loaded = read_transactions(
-        data, columns, catalogue=known, progress=progress, memory=memory, planned=planned, engine=engine
+        data, columns, catalogue=request.catalogue, progress=progress, memory=memory, planned=planned, engine=engine
     )
     with closing(loaded), showing(progress):
         return _answer(request, loaded, charged=charged)

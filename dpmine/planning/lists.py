@@ -7,18 +7,18 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.request.catalogue import Sizes, parse_sizes, require_possible
+from dpmine.itemsets.request.query import require_possible
 from dpmine.itemsets.ways.registry import build_way, rivals
 from dpmine.itemsets.ways.way import ListTerms
 from dpmine.itemsets.ways.weighted_pairs import PAIRS_IN_FULL
-from dpmine.parameters import positive, probability, public_count, whole
+from dpmine.parameters import parse_sizes, positive, probability, public_count, whole
 from dpmine.planning.results import JsonObject, Planned, plain
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from dpmine.parameters import Number
+    from dpmine.parameters import Number, Sizes
 
 
 @dataclass(frozen=True, slots=True)

@@ -314,7 +314,7 @@ def test_missing_catalogue_says_why_and_what_to_do() -> None:
     with pytest.raises(BadParameter, match="private") as caught:
         dpmine.top_itemset(SealedData(), mechanism="max-of-laplaces")
     message = str(caught.value)
-    assert all(word in message for word in ("max_of_laplaces", "--catalogue FILE", "from-data", "large_margin"))
+    assert all(word in message for word in ("max_of_laplaces", "catalogue=FILE", "from-data", "large_margin"))
 
 
 def test_notice_names_columns_only() -> None:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
 
-    from dpmine.itemsets.release.budget_split import BudgetSplit
-    from dpmine.itemsets.release.supports import Interval, Item, Itemset, SupportRelease
+    from dpmine.itemsets.release.supports import BudgetSplit, Interval, Item, Itemset, SupportRelease
     from dpmine.markup import Document
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
