@@ -9,7 +9,7 @@ from support.conformance.protocol import check_universe
 from support.oracles.mechanisms import softmax
 from support.tapes import assert_law, enumerate_law
 
-from dpmine.exact.noise import ExponentialNoise, GumbelNoise
+from dpmine.exact.reals import ExponentialNoise, GumbelNoise
 from dpmine.selection.draws import noisy_order
 from dpmine.selection.universes.dense import Dense, Levels
 from dpmine.selection.universes.protocol import Scaled

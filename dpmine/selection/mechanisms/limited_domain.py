@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Self
 
 import numpy as np
 
-from dpmine.exact.noise import ExponentialNoise, GumbelNoise, Noise, draw
-from dpmine.exact.reals import Ball, Formula, Real, exact_ball, logarithm
+from dpmine.exact.reals import Ball, ExponentialNoise, Formula, GumbelNoise, Noise, Real, draw, exact_ball, logarithm
 from dpmine.selection.distributions.noisy_max import StandardNoise, winner_masses
 from dpmine.selection.draws import draws_from_best
 from dpmine.selection.mechanisms.mechanism import ListWay, Mechanism

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from math import log
 from typing import TYPE_CHECKING, ClassVar
 
-from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
+from dpmine.exact.reals import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
 from dpmine.selection.distributions.noisy_max import StandardNoise, winner_masses
 from dpmine.selection.draws import noisy_order
 from dpmine.selection.mechanisms.mechanism import ListWay, Mechanism
