@@ -264,34 +264,17 @@ def top_itemsets(
         max_items_per_unit=max_items_per_unit,
         not_private=not_private,
     )
-    request, account = Request.of(query), Account.of(ledger, dataset)
-    planned = _planned(request, account, notice)
-    charged = account.ledger is not None
-    return _run(
-        request, data, columns, memory=limit, engine=engine, planned=planned, progress=progress, charged=charged
-    )
-
-
-def _run(
-    request: Request,
-    data: object,
-    columns: Columns,
-    *,
-    memory: int,
-    engine: str,
-    planned: Callable[[LayoutPlan], None],
-    progress: Callable[[float], None] | None,
-    charged: bool,
-) -> TopItemsets:
-    """Read the transactions, and choose."""
     from dpmine.itemsets.counting.rows import showing
     from dpmine.itemsets.read import read_transactions
 
+    request, account = Request.of(query), Account.of(ledger, dataset)
+    planned = _planned(request, account, notice)
+    known = request.catalogue
     loaded = read_transactions(
-        data, columns, catalogue=request.catalogue, progress=progress, memory=memory, planned=planned, engine=engine
+        data, columns, catalogue=known, progress=progress, memory=limit, planned=planned, engine=engine
     )
     with closing(loaded), showing(progress):
-        return _answer(request, loaded, charged=charged)
+        return _answer(request, loaded, charged=account.ledger is not None)
 
 
 def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[LayoutPlan], None]:

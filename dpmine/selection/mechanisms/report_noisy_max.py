@@ -1,10 +1,15 @@
-"""Report-noisy-max: the ε-private mechanisms that add independent noise to every score; the largest wins."""
+"""Report-noisy-max: the ε-private mechanisms that add independent noise to every score; the largest wins.
+
+Beside them the best candidate itself, for comparisons: no noise, and no privacy.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from math import log
 from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 from dpmine.exact.reals import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
 from dpmine.selection.distributions.noisy_max import StandardNoise, winner_masses
@@ -101,6 +106,30 @@ class MaxOfExponentials(NoisyMaxMechanism):
     def distribution(self, profile: Profile) -> LevelDistribution:
         """One quadrature over the winning value."""
         return _distribution(profile, float(self.scale), StandardNoise.EXPONENTIAL)
+
+
+class Exact(Mechanism):
+    """A uniform candidate among those with the best score. No privacy whatsoever."""
+
+    name: ClassVar[str] = "exact"
+    approximate: ClassVar[bool] = False
+    private: ClassVar[bool] = False
+
+    def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
+        """The best candidate; None when a dummy is as good."""
+        best = universe.head(universe.top())
+        if not best or (universe.padding and best[0].score <= 0):
+            return None
+        return universe.member(best[0], bits=bits)
+
+    def distribution(self, profile: Profile) -> LevelDistribution:
+        """All mass on the best level, on nothing where dummies are as good."""
+        ladder = profile.ladder()
+        return ladder.distribution(np.eye(1, len(ladder.scores))[0])
+
+    def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
+        """No lead is needed."""
+        return 0.0
 
 
 def _distribution(profile: Profile, scale: float, noise: StandardNoise) -> LevelDistribution:
