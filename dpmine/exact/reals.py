@@ -280,11 +280,6 @@ def floors_of_sums(terms: Sequence[Real], *, bits: BitSource) -> list[int]:
             return [int(whole) for whole in wholes]
 
 
-def happens(probability: Real, *, bits: BitSource) -> bool:
-    """A Bernoulli draw."""
-    return less_than(Uniform(bits=bits), probability, bits=bits)
-
-
 def uniform_below(count: int, *, bits: BitSource) -> int:
     """A uniform integer in [0, count), count ≥ 1, by rejection: fewer than two attempts on average."""
     length = (count - 1).bit_length()

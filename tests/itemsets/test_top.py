@@ -265,11 +265,6 @@ def test_guarantee_says_what_was_guaranteed(mechanism: str, neighbors: str) -> N
     assert result.mechanism == mechanism
 
 
-def test_floats_are_read_as_decimals() -> None:
-    assert dpmine.top_itemset(LONG, epsilon=0.1).guarantee.epsilon == Fraction(1, 10)
-    assert dpmine.top_itemset(LONG, epsilon=np.float64(0.1)).guarantee.epsilon == Fraction(1, 10)
-
-
 def test_exact_needs_the_opt_in_and_guarantees_nothing() -> None:
     with pytest.raises(NotPrivate, match="not_private"):
         dpmine.top_itemset(LONG, mechanism="exact")

@@ -27,26 +27,18 @@ APPROXIMATE = [name for name, kind in MECHANISMS.items() if kind.approximate]
 OPTIONS: dict[str, dict[str, Any]] = {"bounded_growth": {"max_items_per_unit": 3}}
 
 
-@every("epsilon", TENTHS)
-def test_epsilon_is_exactly_one_tenth(epsilon: Any) -> None:
-    guarantee = select([1, 2], mechanism="exponential", epsilon=epsilon).guarantee
-    assert guarantee.epsilon == Fraction(1, 10)
-    assert type(guarantee.epsilon) is Fraction
-
-
-@every("delta", ["1/1000000", 1e-6, np.float64(1e-6), Decimal("0.000001")])
-def test_delta_is_exactly_one_millionth(delta: Any) -> None:
-    assert select([1, 2], delta=delta, mechanism="large_margin").guarantee.delta == Fraction(1, 10**6)
-
-
-@pytest.mark.parametrize("epsilon", ["1/3", Fraction(1, 3)])
-def test_thirds(epsilon: Any) -> None:
-    assert select([1, 2], epsilon=epsilon).guarantee.epsilon == Fraction(1, 3)
-
-
-@every("epsilon", [2, np.int64(2), np.uint8(2), 2.0])
-def test_whole_epsilon(epsilon: Any) -> None:
-    assert select([1, 2], epsilon=epsilon).guarantee.epsilon == 2
+@every(
+    ("option", "value", "meaning"),
+    [
+        *(("epsilon", tenth, Fraction(1, 10)) for tenth in TENTHS),
+        *(("epsilon", two, Fraction(2)) for two in (2, np.int64(2), np.uint8(2), 2.0)),
+        *(("epsilon", third, Fraction(1, 3)) for third in ("1/3", Fraction(1, 3))),
+        *(("delta", tiny, Fraction(1, 10**6)) for tiny in ("1/1000000", 1e-6, np.float64(1e-6), Decimal("0.000001"))),
+    ],
+)
+def test_the_budget_is_read_exactly(option: str, value: Any, meaning: Fraction) -> None:
+    charged = getattr(select([1, 2], mechanism="large_margin", **{option: value}).guarantee, option)
+    assert (charged, type(charged)) == (meaning, Fraction)
 
 
 @every(

@@ -117,11 +117,9 @@ class Request:
     def of(cls, query: Query) -> Request:
         """Raises BadParameter, NotPrivate or UnreadableFile (the catalogue)."""
         sizes = parse_sizes(query.size)
-        items = _public_items(query.catalogue, sizes)
+        items = _public_items(query.catalogue)
         terms = query.terms(items, sizes)
-        if terms.candidates is not None and terms.count > terms.candidates:
-            most = terms.candidates
-            raise BadParameter(f"{_K} must not exceed the {most} itemsets of the catalogue: give at most `k={most}`.")
+        require_possible(terms)
         way, supports = _built(terms, query.release_support)
         has_supports = way.releases_supports or supports > 0
         if truth("rules", query.rules):
@@ -158,28 +156,29 @@ class Request:
         return _built(terms, self.query.release_support)[0]
 
 
-def _public_items(catalogue: object, sizes: tuple[int, int]) -> pa.Array | None:
-    """The public list, None where there is none; BadParameter where no itemset of the sizes can be made of it."""
+def _public_items(catalogue: object) -> pa.Array | None:
+    """The public list; None where there is none."""
     if catalogue is None or _is_from_data(catalogue):
         return None
     from dpmine.itemsets.ingest.catalogue import read_catalogue
 
-    items = read_catalogue(catalogue)
-    require_possible(sizes, len(items))
-    return items
+    return read_catalogue(catalogue)
 
 
 def _is_from_data(catalogue: object) -> bool:
     return isinstance(catalogue, str) and catalogue == FROM_DATA
 
 
-def require_possible(sizes: tuple[int, int], items: int) -> None:
-    """BadParameter where no itemset of the largest size can be made of so few items."""
-    if sizes[1] > items:
+def require_possible(terms: ListTerms) -> None:
+    """BadParameter where a public catalogue has fewer items than an itemset, or fewer itemsets than are wanted."""
+    items, most = terms.catalogue_size, terms.candidates
+    if items is not None and terms.sizes[1] > items:
         raise BadParameter(
             f"size must not exceed the {items} items of the catalogue: give at most that (`size={items}`), or a longer "
             "catalogue."
         )
+    if most is not None and terms.count > most:
+        raise BadParameter(f"{_K} must not exceed the {most} itemsets of the catalogue: give at most `k={most}`.")
 
 
 def _built(terms: ListTerms, release_support: Number | str | None) -> tuple[Way, Fraction]:
