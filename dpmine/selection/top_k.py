@@ -14,7 +14,7 @@ from math import ceil, exp, expm1, log
 from typing import TYPE_CHECKING, Self
 
 from dpmine.errors import BadParameter
-from dpmine.options.names import AUTO, plain_name
+from dpmine.options.names import AUTO
 from dpmine.parameters import Number, below_one, whole
 from dpmine.privacy import Guarantee, Neighbors, Zcdp, short
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
@@ -303,7 +303,7 @@ def build_top_k(
         )
         return _of(once, number, slack, kbar)
 
-    if plain_name(name) != AUTO:
+    if name != AUTO:
         return Built(made(name), "")
     if number == 1:
         chosen = recommend(epsilon=epsilon, delta=slack, neighbors=relation, candidates=candidates)

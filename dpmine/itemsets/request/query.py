@@ -99,6 +99,7 @@ class Request:
         catalogue: the public list of items; None where there is none.
         way: what chooses.
         split: how the budget is split.
+        guarantee: that of the whole run, before the unit is known.
         units: a public number of units, which turns supports into shares.
         unions: whether supports of the units' unions are released, too, as lift needs where units have several baskets.
         min_support: the least noisy support that is listed; None for those that are certainly no noise around 0.
@@ -109,6 +110,7 @@ class Request:
     catalogue: pa.Array | None
     way: Way
     split: BudgetSplit
+    guarantee: Guarantee
     units: int | None
     unions: bool
     min_support: int | None
@@ -128,20 +130,14 @@ class Request:
         unions = _lift_of_unions(query.lift_of, rules=query.rules, units=units)
         least = _least_support(query.min_support, units, has_supports=has_supports)
         most = most_counts(terms.count, sizes[1], subsets=query.rules, unions=unions)
-        split = BudgetSplit.of(way.guarantee(), way.rounds(), epsilon=supports, delta=terms.delta, most=most)
-        return cls(query, terms, items, way, split, units, unions, least)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """That of the whole run, before the unit is known."""
-        total = self.split.total
-        both = replace(
-            self.way.guarantee(),
-            epsilon=total.epsilon,
-            delta=total.delta,
-            concentrated=Zcdp(total.rho, total.approximate_delta),
-        )
-        return both.without_privacy(_LEAKS) if self.terms.from_data else both
+        choice = way.guarantee()
+        split = BudgetSplit.of(choice, way.rounds(), epsilon=supports, delta=terms.delta, most=most)
+        total = split.total
+        spent = Zcdp(total.rho, total.approximate_delta)
+        guarantee = replace(choice, epsilon=total.epsilon, delta=total.delta, concentrated=spent)
+        if terms.from_data:
+            guarantee = guarantee.without_privacy(_LEAKS)
+        return cls(query, terms, items, way, split, guarantee, units, unions, least)
 
     @property
     def cut(self) -> int | None:

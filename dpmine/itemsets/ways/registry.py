@@ -57,19 +57,21 @@ class ByMechanism(Way):
     @classmethod
     def of(cls, terms: ListTerms) -> Self:
         """By the mechanism of that name; for "auto" by the one that needs the smallest lead."""
+        candidates = terms.candidates
         built = build_top_k(
             terms.mechanism,
             count=terms.count,
             epsilon=terms.epsilon,
             delta=terms.delta,
             neighbors=terms.neighbors,
-            candidates=terms.candidates,
+            candidates=candidates,
             not_private=terms.not_private,
             kbar=terms.kbar,
             max_items_per_unit=_itemsets_per_unit(terms),
         )
-        top_k, own = built.top_k, (built.top_k, terms.candidates)
-        return cls(top_k.count, top_k.epsilon, top_k.delta, top_k.neighbors, *own, reason=built.reason)
+        top_k = built.top_k
+        budget = top_k.count, top_k.epsilon, top_k.delta, top_k.neighbors
+        return cls(*budget, top_k, candidates, reason=built.reason)
 
     @property
     def name(self) -> str:
