@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from support.adversary import Descent, LazyUniverse
 from support.cases import every
+from support.mechanisms import APPROXIMATE, PURE
 from support.oracles.mechanisms import softmax
 
 import dpmine
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 PUBLIC_CANDIDATES = "the candidates are taken as public"
 TENTHS = [0.1, "0.1", "1/10", Decimal("0.1"), Fraction(1, 10), np.float64(0.1), "1e-1", " 0.1 "]
-PURE = [name for name, kind in MECHANISMS.items() if not kind.approximate and kind.private]
-APPROXIMATE = [name for name, kind in MECHANISMS.items() if kind.approximate]
 OPTIONS: dict[str, dict[str, Any]] = {"bounded_growth": {"max_items_per_unit": 3}}
 
 
@@ -302,6 +301,21 @@ def test_law_reads_the_sensitivity() -> None:
     one = law([3, 2, 0], mechanism="max-of-laplaces", epsilon=0.5)
     two = law([6, 4, 0], mechanism="max_of_laplaces", epsilon=0.5, sensitivity=2)
     assert one.pmf == pytest.approx(two.pmf)
+
+
+@every("mechanism", PURE)
+@every("start", [2**53, 2**62])
+def test_only_gaps_matter_to_pure_mechanisms(mechanism: str, start: int) -> None:
+    far = law([start + 3, start + 1, start], mechanism=mechanism, epsilon=2)
+    near = law([3, 1, 0], mechanism=mechanism, epsilon=2)
+    assert np.allclose(far.pmf, near.pmf, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("mechanism", ["large_margin", "limited_domain"])
+def test_what_a_float_cannot_hold_is_refused_where_distance_from_0_matters(mechanism: str) -> None:
+    with pytest.raises(BadParameter, match="below 2\\^53"):
+        law([2**53 + 3, 2**53], mechanism=mechanism, epsilon=2)
+    assert law([2**52 + 3, 2**52], mechanism=mechanism, epsilon=2).pmf[0] > 0
 
 
 @every("name", MECHANISMS)
