@@ -77,7 +77,7 @@ def library(
             candidates=universe.size,
             kbar=kbar and kbar(setting.k),
         )
-        return _by(built.top_k, universe, built.top_k.mechanism.epsilon)
+        return _by(built, universe, built.mechanism.epsilon)
 
     return make
 

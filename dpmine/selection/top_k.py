@@ -8,7 +8,7 @@ Proof: docs/proofs/selection/composition.md.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, exp, expm1, log
 from typing import TYPE_CHECKING, Self
@@ -44,14 +44,15 @@ NO_DELTA = "delta must be above 0 where there is no public list of candidates: g
 class TopK(ABC):
     """A private choice of at most `count` different candidates, best first, for scores of sensitivity 1.
 
-    `epsilon` and `delta` are those of the whole list. Under `add_remove`, scores must move together: a unit more moves
-    every score by 0 to +1 (counts do).
+    `epsilon` and `delta` are those of the whole list; `reason` is why "auto" took it, "" where it was named. Under
+    `add_remove`, scores must move together: a unit more moves every score by 0 to +1 (counts do).
     """
 
     count: int
     epsilon: Fraction
     delta: Fraction
     neighbors: Neighbors
+    reason: str = field(default="", kw_only=True, compare=False)
 
     @property
     @abstractmethod
@@ -263,14 +264,6 @@ class LimitedDomainTopK(TopK):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
-    """How k candidates are chosen, and why "auto" took it ("" where it was named)."""
-
-    top_k: TopK
-    reason: str
-
-
 def build_top_k(
     name: str,
     *,
@@ -282,7 +275,7 @@ def build_top_k(
     not_private: bool = False,
     kbar: int | None = None,
     max_items_per_unit: int | None = None,
-) -> Built:
+) -> TopK:
     """The choice of `count` candidates by the mechanism of that name, within (ε, δ) in all.
 
     The mechanism's `list_way` says how. With more than one candidate a pure mechanism may use δ too; 0 forbids it.
@@ -304,14 +297,15 @@ def build_top_k(
         return _of(once, number, slack, kbar)
 
     if name != AUTO:
-        return Built(made(name), "")
+        return made(name)
     if number == 1:
         chosen = recommend(epsilon=epsilon, delta=slack, neighbors=relation, candidates=candidates)
-        return Built(made(chosen.mechanism), chosen.reason)
+        return replace(made(chosen.mechanism), reason=chosen.reason)
     rivals = [made(each) for each in in_one_shot(slack, candidates, kbar=kbar)]
     best = min(rivals, key=lambda rival: rival.lead(candidates or 1))
     lead = f"about {ceil(best.lead(candidates or 1)):,} over {best.lead_over()}"
-    return Built(best, f"auto uses {best.name}, which needs the smallest lead to choose {number} at once: {lead}.")
+    reason = f"auto uses {best.name}, which needs the smallest lead to choose {number} at once: {lead}."
+    return replace(best, reason=reason)
 
 
 def in_one_shot(delta: Fraction, candidates: int | None, *, kbar: int | None = None) -> list[str]:

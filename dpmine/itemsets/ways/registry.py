@@ -58,7 +58,7 @@ class ByMechanism(Way):
     def of(cls, terms: ListTerms) -> Self:
         """By the mechanism of that name; for "auto" by the one that needs the smallest lead."""
         candidates = terms.candidates
-        built = build_top_k(
+        top_k = build_top_k(
             terms.mechanism,
             count=terms.count,
             epsilon=terms.epsilon,
@@ -69,9 +69,8 @@ class ByMechanism(Way):
             kbar=terms.kbar,
             max_items_per_unit=_itemsets_per_unit(terms),
         )
-        top_k = built.top_k
         budget = top_k.count, top_k.epsilon, top_k.delta, top_k.neighbors
-        return cls(*budget, top_k, candidates, reason=built.reason)
+        return cls(*budget, top_k, candidates, reason=top_k.reason)
 
     @property
     def name(self) -> str:
