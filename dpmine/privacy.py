@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Context, Decimal
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, Self
@@ -127,7 +128,7 @@ class Guarantee:
     def __str__(self) -> str:
         if not self.private:
             return f"not private: {'; '.join(self.notes)}"
-        terms = f"ε = {self.epsilon}" + (f", δ = {short(self.delta)}" if self.delta else ", δ = 0")
+        terms = f"ε = {decimal(self.epsilon)}, δ = {decimal(self.delta)}"
         unit = f"{self.unit} (asserted: {self.assertion})" if self.assertion else self.unit
         return f"{terms} per {unit}, neighbours {str(self.neighbors).replace('_', '-')}"
 
@@ -160,8 +161,11 @@ class ExPostGuarantee(Guarantee):
         }
 
     def __str__(self) -> str:
-        charged = f"ex-post ε = {short(self.ex_post_epsilon)} of at most {Guarantee.__str__(self)}"
+        charged = f"ex-post ε = {decimal(self.ex_post_epsilon)} of at most {Guarantee.__str__(self)}"
         return charged if self.private else Guarantee.__str__(self)
+
+
+_FIRST_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
 
 
 def rounded_up(value: Fraction) -> float:
@@ -179,3 +183,12 @@ def short(value: Fraction) -> str:
     """The value as a decimal where that is exact, else as a fraction."""
     number = rounded_up(value)
     return repr(number).removesuffix(".0") if Fraction(repr(number)) == value else str(value)
+
+
+def decimal(value: Fraction) -> str:
+    """The value for people: as a decimal where that is exact, else its first digits, rounded up; JSON is exact."""
+    text = short(value)
+    if "/" not in text:
+        return text
+    digits = _FIRST_DIGITS.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return f"{float(digits):.{_FIRST_DIGITS.prec}g}"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.cases import every
 
 from dpmine.errors import BadParameter
-from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors, rounded_up
+from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors, decimal, rounded_up
 
 GUARANTEE = Guarantee(Fraction(1, 3), Fraction(1, 10**6), Neighbors.REPLACE_ONE, unit="customer")
 
@@ -44,7 +44,7 @@ def test_json_form() -> None:
 
 
 def test_text_form() -> None:
-    assert str(GUARANTEE) == "ε = 1/3, δ = 1e-06 per customer, neighbours replace-one"
+    assert str(GUARANTEE) == "ε = 0.333334, δ = 1e-06 per customer, neighbours replace-one"
     pure = Guarantee(Fraction(1), Fraction(0), Neighbors.ADD_REMOVE)
     assert str(pure) == "ε = 1, δ = 0 per unit, neighbours add-remove"
 
@@ -122,7 +122,7 @@ def test_a_charge_is_told_beside_what_was_reserved() -> None:
 
 
 def test_text_form_of_a_charge() -> None:
-    assert str(CHARGED) == "ex-post ε = 1/3 of at most ε = 10, δ = 0 per row, neighbours replace-one"
+    assert str(CHARGED) == "ex-post ε = 0.333334 of at most ε = 10, δ = 0 per row, neighbours replace-one"
     quarter = replace(CHARGED, ex_post_epsilon=Fraction(1, 4), delta=Fraction(1, 10**6))
     assert str(quarter) == "ex-post ε = 0.25 of at most ε = 10, δ = 1e-06 per row, neighbours replace-one"
     assert str(CHARGED.without_privacy("exact")) == "not private: clipped; exact"
@@ -146,3 +146,12 @@ def test_a_charge_is_part_of_the_guarantee() -> None:
         ExPostGuarantee(Fraction(10), Fraction(0), Neighbors.REPLACE_ONE)  # type: ignore[call-arg]
     with pytest.raises(FrozenInstanceError):
         CHARGED.ex_post_epsilon = Fraction(0)  # type: ignore[misc]
+
+
+@every(
+    ("value", "text"),
+    [("0", "0"), ("1/10", "0.1"), ("1/3", "0.333334"), ("4/3", "1.33334"), ("1/3000000", "3.33334e-07"), ("12", "12")],
+)
+def test_texts_have_decimals_that_are_never_below_the_number(value: str, text: str) -> None:
+    assert decimal(Fraction(value)) == text
+    assert Fraction(text) >= Fraction(value)

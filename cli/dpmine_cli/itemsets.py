@@ -84,6 +84,7 @@ def supports(line: CommandLine) -> None:
             **line.values("not_private"),
             progress=messages.progress,
             notice=messages.notice,
+            dry_run=line.dry_run,
         )
     destination.write_supports(supports)
     if destination.format not in {Format.TEXT, Format.JSON}:

@@ -133,9 +133,9 @@ def _shown(budgets: Sequence[Budget]) -> Prepared:
         terms = {"unit": budget.unit or None, "neighbors": neighbors, "accounting": str(budget.accounting)}
         rows.append({"dataset": budget.dataset, **terms, **exact})
         scope = f"per {budget.unit}" if budget.unit else "unit not fixed yet"
-        said = "; ".join(f"{name} {each.shown(budget.accounting)}" for name, each in amounts.items())
+        shown = "; ".join(f"{name} {each.shown(budget.accounting)}" for name, each in amounts.items())
         lines.append(
-            f"{budget.dataset}\t{said}; {_other_total(budget)}; {scope}, neighbours {neighbors.replace('_', '-')}"
+            f"{budget.dataset}\t{shown}; {_other_total(budget)}; {scope}, neighbours {neighbors.replace('_', '-')}"
         )
     return Prepared({"datasets": [budget.to_dict() for budget in budgets]}, rows, "\n".join(lines))
 

@@ -79,10 +79,10 @@ class CommandLine:
 
     def input_of(self, files: PathName | Sequence[PathName]) -> Input:
         """Files as the options of sources describe them. Raises BadParameter."""
-        said = {name: self.options[name] for name in OF_SOURCE if self.options[name] is not None}
+        named = {name: self.options[name] for name in OF_SOURCE if self.options[name] is not None}
         from dpmine.io.input import Input
 
-        return Input(files, **said)
+        return Input(files, **named)
 
     def require_apart(self, **others: Path | None) -> None:
         """Raises BadParameter unless --output and `others`, by option, are files of their own: see `io.targets`."""
@@ -91,11 +91,11 @@ class CommandLine:
             return  # there is nothing that could be in the way
         from dpmine.io.targets import database_files, require_apart
 
-        said = self.options.get
-        kept = {**database_files(said("ledger")), **database_files(said("database"), "the database")}
-        read = [*said("files", ()), *filter(None, [said("predict")])]
+        option = self.options.get
+        kept = {**database_files(option("ledger")), **database_files(option("database"), "the database")}
+        read = [*option("files", ()), *filter(None, [option("predict")])]
         targets = {f"--{name}": path for name, path in sorted(written.items())}  # the order of messages
-        require_apart(targets, read, {"the catalogue": said("catalogue"), **kept})
+        require_apart(targets, read, {"the catalogue": option("catalogue"), **kept})
 
     def values(self, *left_out: str) -> dict[str, Any]:
         """The options that the library's call has, by its names, without those left out."""

@@ -155,6 +155,10 @@ _DRY_RUN = {
     )
 }
 
+_DRY_RUN_OF_SUPPORTS = replace(
+    _DRY_RUN["dry_run"], help="Check all but the values, and say how the columns are understood. Reads no value."
+)
+
 
 def typed(option: Option) -> str:
     """An option as it is typed, with a value that works or, where there is none, what stands for one in the help."""
@@ -173,7 +177,7 @@ def _spelled(table: dict[str, Option]) -> dict[str, Option]:
 _TABLES = {
     **{name: {**table, **_DRY_RUN, **_RESULT} for name, table in OF_JOBS.items()},
     "catalogue": {**_CATALOGUE, **_DRY_RUN, **_RESULT},
-    "supports": {**_SUPPORTS, **_RESULT},
+    "supports": {**_SUPPORTS, "dry_run": _DRY_RUN_OF_SUPPORTS, **_RESULT},
     "audit": {**_AUDIT, **_DOCUMENT},
     "plan": {**_PLAN, **_DOCUMENT},
     "report": {**_REPORT, **_RUN},

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     Outcomes: TypeAlias = "Counter[Hashable]"
 
 _EVENTS = 200  # considered, of each kind: those with the largest ratios
-_CHOOSING = 4  # one run in this number chooses the event
-_LOOSE = 0.02  # the probability with which each bound fails that serves the choice
+_RUNS_PER_CHOOSING_RUN = 4  # one run in this number chooses the event
+_LOOSE_MISS = 0.02  # the probability with which each bound fails that serves the choice
 
 
 def epsilon_lower_bound(
@@ -40,29 +40,35 @@ def epsilon_lower_bound(
     """
     count = whole("samples", samples, least=4)
     miss = float(1 - probability("confidence", confidence))
-    slack = 0.0 if delta is None else float(probability("delta", delta))
-    codes, choosing = (run, run_neighbor), count // _CHOOSING
-    seen = [_sample(code, choosing) for code in codes]
-    event, way = _choice(seen, [(event, way) for way in (1, -1) for event in _events(*seen[::way])], slack)
-    trials = count - choosing
-    hits = [_hits(_sample(code, trials), event) for code in codes[::way]]
-    above, below = joint_bounds(hits[0], hits[1], trials, miss)
-    least = float(((above - slack) / below).min())
-    return max(0.0, math.log(least)) if least > 0 else 0.0
+    float_delta = 0.0 if delta is None else float(probability("delta", delta))
+    runs, choosing_runs = (run, run_neighbor), count // _RUNS_PER_CHOOSING_RUN
+    choosing_outcomes = [_sample(side, choosing_runs) for side in runs]
+    directed_events = [
+        (event, direction) for direction in (1, -1) for event in _events(*choosing_outcomes[::direction])
+    ]
+    event, direction = _most_telling(choosing_outcomes, directed_events, float_delta)
+    trials = count - choosing_runs
+    hits = [_hits(_sample(side, trials), event) for side in runs[::direction]]
+    from_below, from_above = joint_bounds(hits[0], hits[1], trials, miss)
+    smallest_ratio = float(((from_below - float_delta) / from_above).min())
+    return max(0.0, math.log(smallest_ratio)) if smallest_ratio > 0 else 0.0
 
 
-def _choice(
-    sides: Sequence[Outcomes], ways: Iterable[tuple[frozenset[Hashable], int]], slack: float
+def _most_telling(
+    outcomes: Sequence[Outcomes], directed_events: Iterable[tuple[frozenset[Hashable], int]], delta: float
 ) -> tuple[frozenset[Hashable], int]:
     """The event and the direction that show most by loose bounds, one of each probability."""
-    candidates, trials = list(ways), sides[0].total()
-    hits = np.array([[_hits(side, event) for side in sides[::way]] for event, way in candidates], np.float64)
-    above, below = lower_bounds(hits[:, 0], trials, _LOOSE), upper_bounds(hits[:, 1], trials, _LOOSE)
-    return candidates[int(np.argmax((above - slack) / below))]
+    candidates, trials = list(directed_events), outcomes[0].total()
+    hits = np.array(
+        [[_hits(side, event) for side in outcomes[::direction]] for event, direction in candidates], np.float64
+    )
+    from_below = lower_bounds(hits[:, 0], trials, _LOOSE_MISS)
+    from_above = upper_bounds(hits[:, 1], trials, _LOOSE_MISS)
+    return candidates[int(np.argmax((from_below - delta) / from_above))]
 
 
-def _hits(side: Outcomes, event: frozenset[Hashable]) -> int:
-    return sum(side[outcome] for outcome in event)
+def _hits(outcomes: Outcomes, event: frozenset[Hashable]) -> int:
+    return sum(outcomes[outcome] for outcome in event)
 
 
 def _events(left: Outcomes, right: Outcomes) -> Iterable[frozenset[Hashable]]:
@@ -72,5 +78,5 @@ def _events(left: Outcomes, right: Outcomes) -> Iterable[frozenset[Hashable]]:
     yield from (frozenset(ranked[:size]) for size in range(2, len(ranked) + 1))
 
 
-def _sample(code: Callable[[], Hashable], count: int) -> Outcomes:
-    return Counter(code() for _ in range(count))
+def _sample(run: Callable[[], Hashable], count: int) -> Outcomes:
+    return Counter(run() for _ in range(count))

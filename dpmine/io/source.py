@@ -206,7 +206,7 @@ class ArrowSource(Source):
         columns: gives the batches of the named columns, once if the source is not repeatable.
         rows: how many rows there will be, where that is known.
         repeatable: whether the batches can be had again.
-        known: notices on the columns: see `Source.cautions`.
+        notices: on the columns: see `Source.cautions`.
         header_hint: see `Source.header_hint`.
     """
 
@@ -214,7 +214,7 @@ class ArrowSource(Source):
     columns: Callable[[list[str]], Iterable[pa.RecordBatch]]
     rows: int | None = None
     repeatable: bool = False
-    known: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
     header_hint: str | None = None
 
     @cached_property
@@ -232,7 +232,7 @@ class ArrowSource(Source):
 
     def cautions(self, names: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 - of all columns the same
         """See `Source.cautions`."""
-        return self.known
+        return self.notices
 
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
         """The named columns; BadData where their producer fails, or leaves rows out.

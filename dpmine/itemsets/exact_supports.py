@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import comb
 from typing import TYPE_CHECKING, Any
@@ -25,8 +26,10 @@ from dpmine.itemsets.transactions.memory import (
     listing_cost,
     object_cost,
 )
+from dpmine.ledger.charging import DryRun
 from dpmine.options.names import LOCAL
 from dpmine.parameters import Number, Sizes, count_or_share, least_count, parse_sizes
+from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,6 +50,8 @@ _MOST_UNCHECKED = 1 << 18  # itemsets of one size: with more, it is worth a look
 _MOST_EXTENSIONS = 64  # items by which an itemset may be extended for this
 _FOR_FILES = "raise `min_support` or `memory`, or lower the largest `size`"
 _FOR_FRAMES = "raise min_support or memory, lower the largest size, or write Parquet with dpmine supports"
+
+_NO_GUARANTEE = Guarantee(Fraction(0), Fraction(0), Neighbors.REPLACE_ONE).without_privacy("supports are exact")
 
 
 def itemset_supports(
@@ -231,10 +236,12 @@ def list_supports(
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
     as_objects: bool = False,
+    dry_run: bool = False,
 ) -> ListedSupports:
     """What `itemset_supports` returns, before it becomes a frame or a file, with the same arguments.
 
     With `as_objects`, the memory limit holds for the frame, too. `progress` and `notice` are those of `top_itemset`.
+    With `dry_run`, raises DryRun once the layout is said, before any value is read.
     """
     from dpmine.itemsets.counting.rows import showing
     from dpmine.itemsets.ingest.catalogue import read_catalogue
@@ -243,6 +250,8 @@ def list_supports(
     def planned(plan: LayoutPlan) -> None:
         notice_cautions(plan, notice)
         notice_layout(plan, notice)
+        if dry_run:
+            raise DryRun("supports", _NO_GUARANTEE)
 
     columns = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot)
     sizes = parse_sizes(size)

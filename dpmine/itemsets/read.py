@@ -105,13 +105,16 @@ def read_local(
     plan = plan_layout(source, columns)
     # One value may fill a row group of a column that is read whole.
     source.require_room(plan.keys if plan.layout is Layout.ONE_HOT else plan.columns, budget.indivisible)
-    known, kind = declared(catalogue, source, plan)  # raises for labels that are unusable, so before a charge
+    # Raises for labels that are unusable, so before a charge.
+    typed_catalogue, item_type = declared(catalogue, source, plan)
     if planned is not None:
-        _require_disk(source, plan, budget)
+        _require_room_on_disk(source, plan, budget)
         planned(plan)
     if plan.layout is Layout.ONE_HOT:
-        source, plan = as_lists(source.strict() if exact else source, restricted(plan, source, known))
-    return LoadedTransactions(_read(source, plan, known, budget, progress or _ignore), kind, bool(plan.basket_columns))
+        source, plan = as_lists(source.strict() if exact else source, restricted(plan, source, typed_catalogue))
+    return LoadedTransactions(
+        _read(source, plan, typed_catalogue, budget, progress or _show_nothing), item_type, bool(plan.basket_columns)
+    )
 
 
 def _read(
@@ -119,16 +122,16 @@ def _read(
 ) -> Transactions:
     """In memory where they fit there."""
     try:
-        found = read_whole(source, plan, catalogue=catalogue, limit=budget.whole, progress=progress)
-        return BasketsInMemory(**vars(found))
-    except DoesNotFit as large:
-        batches = None if source.repeatable else large.batches  # or what was read already would be kept
+        whole = read_whole(source, plan, catalogue=catalogue, limit=budget.whole, progress=progress)
+        return BasketsInMemory(**vars(whole))
+    except DoesNotFit as too_large:
+        batches = None if source.repeatable else too_large.batches  # or what was read already would be kept
     from dpmine.itemsets.outofcore.partitions import Stream
 
     return Stream(source, plan, catalogue, budget, progress).transactions(batches)
 
 
-def _require_disk(source: Source, plan: LayoutPlan, budget: MemoryBudget) -> None:
+def _require_room_on_disk(source: Source, plan: LayoutPlan, budget: MemoryBudget) -> None:
     """UnreadableFile, before anything is charged, where data that may need temporary files would find no room."""
     if (source.rows or 0) * plan.line_bytes > budget.whole or os.environ.get("TMPDIR"):
         from dpmine.itemsets.outofcore.partitions import require_disk
@@ -143,8 +146,8 @@ def notice_layout(plan: LayoutPlan, notice: Callable[[str], None] | None) -> Non
         if plan.counting_note:
             notice(plan.counting_note)
     elif plan.origin in {Origin.NAMES, Origin.SCHEMA}:
-        named = "name the columns to be sure, with unit and item (and basket), or one_hot"
-        warn(f"{plan.description}: {named}.", LayoutWarning)
+        advice = "name the columns to be sure, with unit and item (and basket), or one_hot"
+        warn(f"{plan.description}: {advice}.", LayoutWarning)
 
 
 def notice_cautions(plan: LayoutPlan, notice: Callable[[str], None] | None) -> None:
@@ -177,18 +180,18 @@ def announced(
         notice(doubt)
     elif doubt:
         warn(doubt, AccuracyWarning)
-    ended = None
+    dry_run = None
     try:
         charge()
-    except DryRun as done:
-        ended = done
+    except DryRun as ended:
+        dry_run = ended
     if notice is not None:
         notice_layout(plan, notice)
         if reason:
             notice(reason)
-    if ended is not None:
-        raise ended
+    if dry_run is not None:
+        raise dry_run
 
 
-def _ignore(_share: float) -> None:
+def _show_nothing(_share: float) -> None:
     """Progress that is not shown."""

@@ -117,6 +117,11 @@ class DryRun(Exception):
         return json.dumps({**asked, "left_afterwards": self.left or None}, ensure_ascii=False)
 
     def __str__(self) -> str:
+        return f"Dry run of {self.job}: no value was read, nothing charged.\n{self._charge}"
+
+    @property
+    def _charge(self) -> str:
+        if not self.guarantee.private:
+            return "Its result would not be private."
         left = f" {self.dataset} would have {self.left} left." if self.left else ""
-        most = Guarantee.__str__(self.guarantee)  # of a search for a target, too
-        return f"Dry run of {self.job}: no value was read, nothing charged.\nIt would charge {most}.{left}"
+        return f"It would charge {Guarantee.__str__(self.guarantee)}.{left}"  # of a search for a target, too

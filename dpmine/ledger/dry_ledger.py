@@ -40,7 +40,7 @@ def dry_run(call: Callable[..., object], /, *arguments: object, **options: Any) 
         >>> baskets = [["bread", "milk"]] * 1000
         >>> print(dpmine.dry_run(dpmine.top_itemset, baskets, epsilon="0.5", mechanism="limited_domain"))
         Dry run of top-itemset limited_domain: no value was read, nothing charged.
-        It would charge ε = 1/2, δ = 1e-06 per row, neighbours replace-one.
+        It would charge ε = 0.5, δ = 1e-06 per row, neighbours replace-one.
 
     See Also:
         Ledger.after: the budget after a charge that is not made.

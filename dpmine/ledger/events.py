@@ -39,36 +39,36 @@ def dp_event(history: Iterable[Entry]) -> list[dict[str, Any]]:
     unit's own part together bound the unit's privacy loss. An ε computed from events holds for runs that were planned
     beforehand. Raises BadLedger for an entry that no ledger wrote.
     """
-    charges: dict[str, list[Amount]] = {WHOLE: []}
-    terms: dict[str, object] = {}
+    charged_amounts: dict[str, list[Amount]] = {WHOLE: []}
+    common: dict[str, object] = {}
     for entry in history:
-        terms = {"dataset": entry.dataset, "unit": entry.unit or None, "neighbors": entry.neighbors}
+        common = {"dataset": entry.dataset, "unit": entry.unit or None, "neighbors": entry.neighbors}
         if entry.kind in {Kind.CHARGE, Kind.RESERVE}:
-            charges.setdefault(entry.part, []).append(entry.amount)
+            charged_amounts.setdefault(entry.part, []).append(entry.amount)
     return [
         {
-            **terms,
+            **common,
             "part": part,
             "event": _composed(amount.rho for amount in amounts),
-            "approximate_delta": _above(Amount.total(amounts).approximate_delta),
+            "approximate_delta": _float_above(Amount.total(amounts).approximate_delta),
         }
-        for part, amounts in sorted(charges.items())
+        for part, amounts in sorted(charged_amounts.items())
     ]
 
 
-def _composed(losses: Iterable[Fraction]) -> dict[str, object]:
+def _composed(rhos: Iterable[Fraction]) -> dict[str, object]:
     events = [
-        _event("SelfComposedDpEvent", event=_event("ZCDpEvent", rho=_above(rho), xi=0.0), count=count)
-        for rho, count in Counter(losses).items()
+        _event("SelfComposedDpEvent", event=_event("ZCDpEvent", rho=_float_above(rho), xi=0.0), count=count)
+        for rho, count in Counter(rhos).items()
     ]
     return _event("ComposedDpEvent", events=events)
 
 
-def _event(name: str, **values: object) -> dict[str, object]:
-    return {"module_name": "dp_accounting.dp_event", "class_name": name, **values}
+def _event(name: str, **fields: object) -> dict[str, object]:
+    return {"module_name": "dp_accounting.dp_event", "class_name": name, **fields}
 
 
-def _above(value: Fraction) -> float:
+def _float_above(value: Fraction) -> float:
     """The least float that is not below the value."""
-    number = float(value)
-    return number if Fraction(number) >= value else nextafter(number, inf)
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else nextafter(nearest, inf)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 from dpmine.errors import BadParameter
 from dpmine.options.names import AUTO
 from dpmine.parameters import Number, below_one, whole
-from dpmine.privacy import Guarantee, Neighbors, Zcdp, short
+from dpmine.privacy import Guarantee, Neighbors, Zcdp, decimal
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
 from dpmine.selection.draws import noisy_order
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR, LimitedDomain
@@ -166,8 +166,8 @@ class Peeling(TopK):
         once = self.once
         if not once.private:
             return f"{rounds_of(self.count, once.name)}, which is not private"
-        delta = f", δ = {short(once.delta)}" if once.delta else ""
-        return f"{rounds_of(self.count, once.name)} at ε = {short(once.epsilon)}{delta}"
+        delta = f", δ = {decimal(once.delta)}" if once.delta else ""
+        return f"{rounds_of(self.count, once.name)} at ε = {decimal(once.epsilon)}{delta}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class OneShot(TopK):
 
     def rounds(self) -> str:
         """As one mechanism for each place."""
-        return f"{rounds_of(self.count)} at ε = {short(self.round_epsilon)}"
+        return f"{rounds_of(self.count)} at ε = {decimal(self.round_epsilon)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,8 +259,8 @@ class LimitedDomainTopK(TopK):
     def rounds(self) -> str:
         """As one mechanism for each place, and δ_1 once."""
         return (
-            f"{rounds_of(self.count)} at ε = {short(self.round_epsilon)} among the "
-            f"{self.kbar:,} best, and δ = {short(self.slack)} once for leaving out the others"
+            f"{rounds_of(self.count)} at ε = {decimal(self.round_epsilon)} among the "
+            f"{self.kbar:,} best, and δ = {decimal(self.slack)} once for leaving out the others"
         )
 
 

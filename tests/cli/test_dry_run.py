@@ -54,6 +54,20 @@ def test_only_names_and_types_are_read(command: str, destroyed: Path, run: outco
     assert_one_error(run(command, "rows.parquet", *RUNS[command].split()))  # a real run reads, and fails
 
 
+def test_of_exact_supports_the_layout_is_said_and_no_value_read(destroyed: Path, run: outcome_of) -> None:
+    assert destroyed.exists()
+    words = ["supports", "rows.parquet", "--unit", "who", "--item", "what", "--min-support", "1", "--not-private"]
+    done = run(*words, "--dry-run")
+    assert done.out.splitlines() == [
+        "Dry run of supports: no value was read, nothing charged.",
+        "Its result would not be private.",
+    ]
+    assert "unit = who" in done.err
+    assert json.loads(run(*words, "--dry-run", "--format", "json").out)["guarantee"]["private"] is False
+    assert_one_error(run(*words))
+    assert_one_error(run(*words[:2], "--unit", "nobody", *words[4:], "--dry-run"))
+
+
 def test_what_the_run_would_say_is_said(destroyed: Path, run: outcome_of) -> None:
     assert destroyed.exists()
     done = run("top-itemset", "rows.parquet", *RUNS["top-itemset"].split(), "--dry-run", *LEDGER, "--format", "json")

@@ -51,7 +51,7 @@ def test_json(run: outcome_of) -> None:
 def test_text(run: outcome_of) -> None:
     outcome = run("histogram", "people.parquet", "--column", "income", *BOUNDS, "--bins", "2", "--epsilon", "1/2")
     assert outcome.status == 0
-    assert "ε = 1/2, δ = 0 per row" in outcome.out
+    assert "ε = 0.5, δ = 0 per row" in outcome.out
     assert "nearest bound" in outcome.out
 
 

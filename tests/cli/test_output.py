@@ -48,7 +48,7 @@ def test_text_of_nothing_names_the_lead_that_was_needed(run: outcome_of) -> None
     first, advice, guarantee = run(*NOTHING).out.splitlines()
     assert first == "Nothing stands out."
     assert advice.startswith("large_margin needs")
-    assert guarantee == "(large_margin; ε = 1/1000, δ = 1e-06 per customer, neighbours replace-one)"
+    assert guarantee == "(large_margin; ε = 0.001, δ = 1e-06 per customer, neighbours replace-one)"
 
 
 def test_json_has_exactly_the_keys_of_the_contract(run: outcome_of) -> None:

@@ -86,6 +86,15 @@ def test_duckdb_itself_reads_and_writes_no_file(
     assert not Path("b.csv").exists()
 
 
+def test_a_file_with_another_delimiter_is_named_with_the_option_that_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("who;what\na;b\n")
+    with refused(UnreadableFile, "names a column", "a.csv has one column", "delimiter"):
+        dpmine.top_itemset(Input(query="SELECT who, what FROM 'a.csv'", database="duckdb:///:memory:"))
+
+
 def test_the_rules_of_text_files_are_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a.csv").write_text("who,what\na,b\n")

@@ -61,7 +61,7 @@ class outcome_of:  # noqa: N801 - used as a function that remembers where output
 _DOCUMENTS = {
     "top-itemset": ("itemsets", "dry_run"),
     "catalogue": ("catalogue", "dry_run"),
-    "supports": ("supports",),
+    "supports": ("supports", "dry_run"),
     "histogram": ("histogram", "dry_run"),
     **dict.fromkeys(("classify", "regress", "accuracy-first"), ("model", "predictions", "dry_run")),
     "hypothesis": ("hypothesis", "predictions", "dry_run"),

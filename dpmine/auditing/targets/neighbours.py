@@ -36,17 +36,17 @@ class SeededBits:
     """A stream of bits that its seed determines: for the choice of what to try, never for a release."""
 
     def __init__(self, seed: int) -> None:
-        self._seed, self._block, self._value, self._left = seed, 0, 0, 0
+        self._seed, self._next_block, self._buffer, self._bits_left = seed, 0, 0, 0
 
     def take(self, count: int) -> int:
         """The next `count` bits, of SHA-256 over the seed and a counter."""
-        while self._left < count:
-            digest = sha256(f"{self._seed}:{self._block}".encode()).digest()
-            self._block, self._left = self._block + 1, self._left + 256
-            self._value = self._value << 256 | int.from_bytes(digest, "big")
-        self._left -= count
-        value = self._value >> self._left
-        self._value &= (1 << self._left) - 1
+        while self._bits_left < count:
+            digest = sha256(f"{self._seed}:{self._next_block}".encode()).digest()
+            self._next_block, self._bits_left = self._next_block + 1, self._bits_left + 256
+            self._buffer = self._buffer << 256 | int.from_bytes(digest, "big")
+        self._bits_left -= count
+        value = self._buffer >> self._bits_left
+        self._buffer &= (1 << self._bits_left) - 1
         return value
 
     def widths(self) -> Iterator[int]:
@@ -115,8 +115,8 @@ class Vectors:
 
     def sides(self) -> Sides:
         """Before and after."""
-        step = exact_number("sensitivity", self.family.sensitivity)
-        after = [score + step * move for score, move in zip(self.scores, self.moves, strict=True)]
+        sensitivity = exact_number("sensitivity", self.family.sensitivity)
+        after = [score + sensitivity * move for score, move in zip(self.scores, self.moves, strict=True)]
         return self.family.formed(self.scores), self.family.formed(after)
 
 
@@ -152,15 +152,15 @@ class ScoreVectors:
 
     def formed(self, scores: Iterable[Fraction]) -> object:
         """A data set of these scores."""
-        number = int if positive("sensitivity", self.sensitivity).denominator == 1 else float
-        return self.form([number(score) for score in scores])
+        number_type = int if positive("sensitivity", self.sensitivity).denominator == 1 else float
+        return self.form([number_type(score) for score in scores])
 
     def starts(self) -> Iterator[Vectors]:
         """A leader before a crowd, a crowd before a loser, a ladder, at all leads, with all moves; no repetitions."""
         pairs = (
             self._pair(scores, moves)
             for lead, size in product(_LEADS, self.sizes)
-            for scores in _shapes(lead, size)
+            for scores in _score_shapes(lead, size)
             for moves in self._moves(size)
         )
         return iter(dict.fromkeys(filter(self._admits, pairs)))
@@ -168,7 +168,7 @@ class ScoreVectors:
     def changed(self, pair: Vectors, bits: BitSource) -> Vectors | None:
         """One score or one move changed, or a candidate more or less."""
         scores, moves, place = list(pair.scores), list(pair.moves), uniform_below(len(pair.scores), bits=bits)
-        step = positive("sensitivity", self.sensitivity)
+        sensitivity = positive("sensitivity", self.sensitivity)
         match uniform_below(5, bits=bits):
             case 0 if len(scores) < _MOST_CANDIDATES:
                 scores.append(scores[place])
@@ -176,7 +176,7 @@ class ScoreVectors:
             case 1 if len(scores) > 1:
                 del scores[place], moves[place]
             case 2 | 3:
-                scores[place] += pick((-4, -2, -1, 1, 2, 4), bits) * step
+                scores[place] += pick((-4, -2, -1, 1, 2, 4), bits) * sensitivity
             case _:
                 moves[place] = pick(self._directions, bits)
         proposal = replace(pair, scores=tuple(scores), moves=tuple(moves))
@@ -187,29 +187,33 @@ class ScoreVectors:
         return (0, 1) if Neighbors.parse(self.neighbors) is Neighbors.ADD_REMOVE else (-1, 0, 1)
 
     def _pair(self, heights: Sequence[int], moves: Sequence[int]) -> Vectors:
-        step, floor = positive("sensitivity", self.sensitivity), self.lowest or 0
-        return Vectors(tuple(floor + step * height for height in heights), tuple(moves), self)
+        sensitivity, lowest = positive("sensitivity", self.sensitivity), self.lowest or 0
+        return Vectors(tuple(lowest + sensitivity * height for height in heights), tuple(moves), self)
 
     def _moves(self, size: int) -> Iterator[tuple[int, ...]]:
         """The first, or the last, against the others, alone or with them; halves apart, in two ways."""
         low, high = min(self._directions), max(self._directions)
-        most = size if self.moving is None else self.moving
-        apart, alone, along = ((high, low), (low, high)), ((high, 0), (0, high), (low, 0), (0, low)), ((high, high),)
-        for first, others in dict.fromkeys((*apart, *alone, *along)):
-            moves = (first, *_at_most(others, size - 1, most))
+        most_moving = size if self.moving is None else self.moving
+        opposed, alone, together = (
+            ((high, low), (low, high)),
+            ((high, 0), (0, high), (low, 0), (0, low)),
+            ((high, high),),
+        )
+        for first, others in dict.fromkeys((*opposed, *alone, *together)):
+            moves = (first, *_moved_entries(others, size - 1, most_moving))
             yield from (moves, moves[::-1])
         yield tuple(islice((high, low) * size, size))
         yield tuple(high if 2 * place < size else low for place in range(size))
 
     def _admits(self, pair: Vectors) -> bool:
-        step = positive("sensitivity", self.sensitivity)
-        moved = (score + step * move for score, move in zip(pair.scores, pair.moves, strict=True))
-        if not any(pair.moves) or (self.lowest is not None and min(chain(pair.scores, moved)) < self.lowest):
+        sensitivity = positive("sensitivity", self.sensitivity)
+        scores_after = (score + sensitivity * move for score, move in zip(pair.scores, pair.moves, strict=True))
+        if not any(pair.moves) or (self.lowest is not None and min(chain(pair.scores, scores_after)) < self.lowest):
             return False
         return self.moving is None or max(pair.moves.count(1), pair.moves.count(-1)) <= self.moving
 
 
-def _shapes(lead: int, size: int) -> Iterator[tuple[int, ...]]:
+def _score_shapes(lead: int, size: int) -> Iterator[tuple[int, ...]]:
     """All at least 1, so that every move is allowed, and at 0 for those that appear."""
     yield (1 + lead, *[1] * (size - 1))
     yield (1, *[1 + lead] * (size - 1))
@@ -217,7 +221,7 @@ def _shapes(lead: int, size: int) -> Iterator[tuple[int, ...]]:
     yield (lead, *[0] * (size - 1))
 
 
-def _at_most(move: int, size: int, most: int) -> list[int]:
+def _moved_entries(move: int, size: int, most: int) -> list[int]:
     """A move of a number of entries, of which only some may move."""
     return [move] * min(size, most) + [0] * max(0, size - most)
 
@@ -283,7 +287,7 @@ class RowSets:
         pairs = (
             Rows((base,) * size, left, right, self.form)
             for size, base in product(self.sizes, self.values[:4])
-            for left, right in self._units()
+            for left, right in self._unit_rows()
         )
         return iter(dict.fromkeys(pairs))
 
@@ -298,15 +302,15 @@ class RowSets:
             case 2 if len(rows) < _MOST_CANDIDATES:
                 rows.append(pick(self.values, bits))
             case _:
-                left, right = pick(self._units(), bits)
+                left, right = pick(self._unit_rows(), bits)
                 return replace(pair, left=left, right=right)
         return replace(pair, rows=tuple(rows))
 
-    def _units(self) -> list[tuple[tuple[Hashable, ...], tuple[Hashable, ...]]]:
+    def _unit_rows(self) -> list[tuple[tuple[Hashable, ...], tuple[Hashable, ...]]]:
         if Neighbors.parse(self.neighbors) is Neighbors.ADD_REMOVE:
             return [((), (value,)) for value in self.values]
-        first, *others = self.values
-        return [((first,), (other,)) for other in others]
+        base, *others = self.values
+        return [((base,), (other,)) for other in others]
 
 
 def as_family(neighbors: Family | Iterable[Sides]) -> Family:

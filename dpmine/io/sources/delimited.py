@@ -110,7 +110,7 @@ def _open_delimited(given: Input, files: Sequence[DataFile], delimiter: str) -> 
         hint,
         all(file.repeatable for file in files),
         decimal=dialect.decimal,
-        known=(_CAUTIONS[dialect.quotes],),
+        notices=(_CAUTIONS[dialect.quotes],),
         strict_texts=partial(texts, strict=True),
         missing={name for header in headers for name in {*headers[0]}.difference(header)},
         read_share=lambda: share_of(place, total) if total else None,

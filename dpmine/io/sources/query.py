@@ -92,13 +92,13 @@ def open_query(
     if kind not in {"duckdb", "sqlite", "postgresql"}:
         raise BadParameter(f"`database` must be {_KINDS}.")
     if kind == "postgresql":
-        return _texts(statement, PostgreSQL(database), shown, declared, _known(statement, *_FAILING))
+        return _texts(statement, PostgreSQL(database), shown, declared, _cautions(statement, *_FAILING))
     if kind == "duckdb" and declared:
         raise BadParameter("`types` are for columns of text, and DuckDB's columns have types: leave it out.")
     if not (kind == "duckdb" and path == _MEMORY):
         _require_file(path, shown)
     if kind == "sqlite":
-        return _texts(statement, SQLite(path), shown, declared, _known(statement, _CALL))
+        return _texts(statement, SQLite(path), shown, declared, _cautions(statement, _CALL))
     return _duckdb(statement, path, shown, open_file)
 
 
@@ -130,7 +130,7 @@ def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], So
         with _explained(shown, duckdb.Error), opened() as connection:
             yield from pa.RecordBatchReader.from_stream(connection.sql(_selected(statement, names)))
 
-    with _explained(shown, duckdb.Error, tables), opened() as connection:
+    with _explained(shown, duckdb.Error, tables, files), opened() as connection:
         for name in _files_in(statement, connection):
             files[name] = open_file(name)
             connection.register(name, _stream(files[name], []))
@@ -139,8 +139,8 @@ def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], So
         plan = dict(connection.execute(f"EXPLAIN (FORMAT json) {asked}").fetchall())["logical_plan"]
     hint = next((source.header_hint for source in files.values() if source.header_hint), None)
     of_files = dict.fromkeys(chain.from_iterable(source.cautions(()) for source in files.values()))
-    known = (*of_files, *_known(statement, *_FAILING, fails=bool(_PLANNED.search(plan))))
-    return ArrowSource(schema.remove_metadata(), rows, repeatable=True, known=known, header_hint=hint)
+    cautions = (*of_files, *_cautions(statement, *_FAILING, fails=bool(_PLANNED.search(plan))))
+    return ArrowSource(schema.remove_metadata(), rows, repeatable=True, notices=cautions, header_hint=hint)
 
 
 def _files_in(statement: str, connection: DuckDBPyConnection) -> list[str]:
@@ -192,7 +192,7 @@ def _converted(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _texts(
-    statement: str, database: Database, shown: str, declared: Mapping[str, pa.DataType], known: tuple[str, ...]
+    statement: str, database: Database, shown: str, declared: Mapping[str, pa.DataType], cautions: tuple[str, ...]
 ) -> Source:
     def tables() -> list[str]:
         with _explained(shown, database.errors):
@@ -208,10 +208,10 @@ def _texts(
     with _explained(shown, database.errors, tables):
         header = database.columns(_selected(statement, None))
     require_declared(header, declared, "among the columns of the query")
-    return TextSource(header, declared, texts, known=known)
+    return TextSource(header, declared, texts, notices=cautions)
 
 
-def _known(statement: str, *failing: re.Pattern[str], fails: bool = False) -> tuple[str, ...]:
+def _cautions(statement: str, *failing: re.Pattern[str], fails: bool = False) -> tuple[str, ...]:
     """What a statement can do to the guarantee: mix units, or fail at one row, as what is `failing` in its words."""
     words = _words(statement)
     if not (fails or any(pattern.search(words) for pattern in failing)):
@@ -257,11 +257,16 @@ def _require_file(path: str, shown: str) -> None:
 
 
 @contextmanager
-def _explained(shown: str, kind: type[Exception], tables: Callable[[], Sequence[str]] | None = None) -> Iterator[None]:
+def _explained(
+    shown: str,
+    kind: type[Exception],
+    tables: Callable[[], Sequence[str]] | None = None,
+    files: Mapping[str, Source] | None = None,
+) -> Iterator[None]:
     """UnreadableFile without the database's own words, which may quote values.
 
-    With `tables`, which lists them, no row is asked for: what is wrong is then said, by public names alone. Without it,
-    the message is the same whatever row failed.
+    With `tables`, which lists them, no row is asked for: what is wrong is then said, by public names alone, and by the
+    number of columns of `files`. Without it, the message is the same whatever row failed.
     """
     try:
         yield
@@ -272,7 +277,8 @@ def _explained(shown: str, kind: type[Exception], tables: Callable[[], Sequence[
         error_text = f"{type(error).__name__}: {error}"
     else:
         return
-    raise UnreadableFile(_why(shown, error_text, tables) if tables is not None else f"{shown} {_FAILED}") from None
+    why = f"{shown} {_FAILED}" if tables is None else _why(shown, error_text, tables, files or {})
+    raise UnreadableFile(why) from None
 
 
 _FAILED = (
@@ -281,19 +287,27 @@ _FAILED = (
 )
 
 
-def _why(shown: str, error_text: str, tables: Callable[[], Sequence[str]]) -> str:
+def _why(shown: str, error_text: str, tables: Callable[[], Sequence[str]], files: Mapping[str, Source]) -> str:
     """The message for a statement whose columns cannot be found."""
     if _NO_TABLE.match(error_text):
         return f"The query names a table that {shown} does not have: {_choice(tables())}."
     if _NO_COLUMN.match(error_text):
         return (
             f"The query names a column that its tables in {shown} do not have: correct it in `query=…`. Enclose text "
-            "values in single quotes."
+            f"values in single quotes.{_on_delimiters(files)}"
         )
     if _NO_ACCESS.match(error_text):
         return "The query opens a file by itself: write its name as that of a table, such as FROM 'sales.parquet'."
     name = error_text.partition(":")[0]
     return f"{shown} cannot be reached, or rejects the query ({name}): try both in the database's own shell."
+
+
+def _on_delimiters(files: Mapping[str, Source]) -> str:
+    """Advice where a file of text has one column, as one with another delimiter than a comma has."""
+    single = [name for name, source in files.items() if source.header_hint is not None and len(source.names) == 1]
+    if not single:
+        return ""
+    return f" {single[0]} has one column: for another delimiter, give the file and `delimiter=';'`, no query."
 
 
 def _choice(tables: Sequence[str]) -> str:

@@ -46,7 +46,7 @@ class TextSource(Source):
         repeatable: whether they can be had again.
         asked: types of columns that the caller needs as numbers, where none is declared.
         decimal: the decimal point of numbers.
-        known: notices on the columns: see `Source.cautions`.
+        notices: on the columns: see `Source.cautions`.
         read_share: the share that is read by now, of what can be measured before: bytes, as a number of rows would be
             secret.
         strict_texts: `texts`, but UnreadableFile for a row that does not fit.
@@ -61,7 +61,7 @@ class TextSource(Source):
     asked: Mapping[str, pa.DataType] = field(default_factory=dict)
     rows: int | None = None
     decimal: str = "."
-    known: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
     read_share: Callable[[], float | None] = lambda: None
     strict_texts: Callable[[Sequence[str]], Iterator[pa.RecordBatch]] | None = None
     missing: Collection[str] = ()
@@ -95,7 +95,7 @@ class TextSource(Source):
 
     def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
         """See `Source.cautions`; one is the same wherever text is read as another type, whatever the data hold."""
-        return (*self.known, _CONVERTED) if any(self.type_of(name) != _TEXT for name in names) else self.known
+        return (*self.notices, _CONVERTED) if any(self.type_of(name) != _TEXT for name in names) else self.notices
 
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
         """The named columns in their types; null where a value does not fit.

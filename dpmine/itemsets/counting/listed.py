@@ -42,37 +42,37 @@ class ListedItemsets:
     @cached_property
     def _keys(self) -> list[NDArray[np.int64]]:
         """For each level the nodes, as parent · items + item, increasing: below 2^62."""
-        keys, parent = [], np.zeros(len(self.rows), np.int64)
+        levels, parent = [], np.zeros(len(self.rows), np.int64)
         for column in self.rows.T:
-            found, parent = np.unique(parent * self.items + column, return_inverse=True)
-            keys.append(found)
-        return keys
+            level, parent = np.unique(parent * self.items + column, return_inverse=True)
+            levels.append(level)
+        return levels
 
     def places(self, rows: NDArray[np.int32]) -> NDArray[np.int64]:
         """int64[n]: the row here of each of some itemsets of this size, −1 where it is none of these."""
-        place, known = np.zeros(len(rows), np.int64), np.full(len(rows), len(self) > 0)
+        node, is_listed = np.zeros(len(rows), np.int64), np.full(len(rows), len(self) > 0)
         if len(self):
             for keys, column in zip(self._keys, rows.T, strict=True):
-                wanted = place * self.items + column
-                place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-                known &= keys[place] == wanted
-        place[~known] = -1
-        return place
+                wanted_keys = node * self.items + column
+                node = np.minimum(np.searchsorted(keys, wanted_keys), len(keys) - 1)
+                is_listed &= keys[node] == wanted_keys
+        node[~is_listed] = -1
+        return node
 
     def joins(self) -> int:
         """How many pairs of these differ in the last item alone: at least as many as there are candidates."""
-        _, sizes = np.unique(self._prefix_numbers(), return_counts=True)
-        return int((sizes * (sizes - 1) // 2).sum())
+        _, group_sizes = np.unique(self._prefix_numbers(), return_counts=True)
+        return int((group_sizes * (group_sizes - 1) // 2).sum())
 
     def candidates(self) -> ListedItemsets:
         """The itemsets of one item more all of whose subsets of this size are among these.
 
         Requires: room for `joins()` of them. Source: Agrawal & Srikant 1994, apriori-gen.
         """
-        group = self._prefix_numbers()
-        after = np.searchsorted(group, group, side="right") - np.arange(len(group)) - 1
-        first = np.repeat(np.arange(len(group)), after)
-        second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(after) - after, after)
+        groups = self._prefix_numbers()
+        later = np.searchsorted(groups, groups, side="right") - np.arange(len(groups)) - 1
+        first = np.repeat(np.arange(len(groups)), later)
+        second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(later) - later, later)
         joined = np.column_stack([self.rows[first], self.rows[second, -1]]).astype(np.int32)
         for left_out in range(joined.shape[1] - 2):  # without one of the last two it is one of those that were joined
             joined = joined[self.places(np.delete(joined, left_out, axis=1)) >= 0]
@@ -91,9 +91,9 @@ class ListedItemsets:
         counts = np.zeros(len(self), np.int64)
         if not len(self):
             return counts
-        whole = (0, baskets.basket_count)
+        all_baskets = (0, baskets.basket_count)
         kept, ends, owners = restrict_rows(
-            baskets.items, baskets.basket_starts, baskets.unit_numbers(), whole, number_of
+            baskets.items, baskets.basket_starts, baskets.unit_numbers(), all_baskets, number_of
         )
         starts = np.concatenate([np.zeros(1, np.int64), ends])
         _count_listed(kept, starts, owners, *self._tree(), np.full(len(self), -1, np.int32), counts)
@@ -104,9 +104,9 @@ class ListedItemsets:
         keys = self._keys
         root_of = np.full(self.items, -1, np.int32)
         root_of[keys[0]] = np.arange(len(keys[0]))
-        nodes = np.concatenate([found % self.items for found in keys]).astype(np.int32)
-        begun = np.cumsum([0, *map(len, keys)])
-        parents = [found // self.items + start for found, start in zip(keys[1:], begun.tolist(), strict=False)]
-        numbers = np.arange(len(nodes) + 1)
-        children = len(keys[0]) + np.searchsorted(np.concatenate(parents), numbers)
+        nodes = np.concatenate([level % self.items for level in keys]).astype(np.int32)
+        level_starts = np.cumsum([0, *map(len, keys)])
+        parents = [level // self.items + start for level, start in zip(keys[1:], level_starts.tolist(), strict=False)]
+        node_numbers = np.arange(len(nodes) + 1)
+        children = len(keys[0]) + np.searchsorted(np.concatenate(parents), node_numbers)
         return root_of, nodes, children.astype(np.int64)

@@ -18,9 +18,9 @@ from flint import arb
 
 from dpmine.exact.noise import discrete_gaussian, discrete_laplace_of_scale
 from dpmine.exact.reals import above, below, exact_ball, working_precision
-from dpmine.ledger.budget import Amount
+from dpmine.ledger.budget import Accounting, Amount
 from dpmine.parameters import exact_share, whole
-from dpmine.privacy import Zcdp, short
+from dpmine.privacy import Zcdp, decimal
 from dpmine.selection.recommend import least
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class DiscreteLaplace(SupportNoise):
         return discrete_laplace_of_scale(l1_sensitivity(count) / self.epsilon, bits=bits)
 
     def __str__(self) -> str:
-        return str(Amount(self.epsilon))
+        return Amount(self.epsilon).shown(Accounting.BASIC, decimal)
 
     def to_dict(self) -> Document:
         """(ε, 0)."""
@@ -104,7 +104,7 @@ class DiscreteLaplace(SupportNoise):
 
     def describe(self, count: int) -> str:
         """With the scale."""
-        return f"discrete Laplace noise of scale {short(count / self.epsilon)}"
+        return f"discrete Laplace noise of scale {decimal(count / self.epsilon)}"
 
     def _half_width(self, count: int, level: Fraction, *, together: int) -> int:
         """Pr[|X| > t] = 2 q^{t+1}/(1 + q) for q = e^{−ε/m}: at most β where t + 1 ≥ ln(2/((1 + q) β))/(ε/m)."""
@@ -140,7 +140,7 @@ class DiscreteGaussian(SupportNoise):
         return discrete_gaussian(self.variance(count), bits=bits)
 
     def __str__(self) -> str:
-        return f"ρ = {float(self.rho):.6g} (Gaussian noise)"
+        return "Gaussian noise, at what the selection leaves"
 
     def to_dict(self) -> Document:
         """ρ."""

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import decimal_below
 from dpmine.itemsets.release.noise import LEVEL, DiscreteGaussian, DiscreteLaplace, narrower
-from dpmine.ledger.budget import Amount
+from dpmine.ledger.budget import Accounting, Amount
 from dpmine.parameters import named
+from dpmine.privacy import decimal
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class BudgetSplit:
     def __str__(self) -> str:
         if self.supports is None:
             return f"selection: {self.rounds}"
-        return f"selection {self.selection} ({self.rounds}); supports {self.supports}"
+        return f"selection {self.selection.shown(Accounting.BASIC, decimal)} ({self.rounds}); supports {self.supports}"
 
 
 def _gaussian(choice: Guarantee, epsilon: Fraction, delta: Fraction) -> DiscreteGaussian | None:

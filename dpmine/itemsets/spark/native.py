@@ -59,7 +59,7 @@ _ONE_UNIT = (
 )
 
 
-class _TooMany(Exception):
+class _TooManyCandidates(Exception):
     """More candidates than this process lists."""
 
 
@@ -97,7 +97,9 @@ class Blocks:
             tasks = session.range(0, len(reading.tasks), 1, len(reading.tasks))
         lines = partial(read_lines, reading=reading)
         frame = (
-            _mapped(tasks, *_packing(), first=lines) if rows.rows_are_units else _dealt(tasks, rows, count, first=lines)
+            _mapped(tasks, *_packing(), prepare=lines)
+            if rows.rows_are_units
+            else _dealt(tasks, rows, count, prepare=lines)
         )
         return cls._kept(frame, rows, kept)
 
@@ -117,8 +119,8 @@ class Blocks:
 
     def item_counts(self) -> DataFrame:
         """A frame of the items and their supports: `item`, `support`."""
-        kind = "int64" if self.kind == "bigint" else "string"
-        counts = partial(on_executors.item_counts, kind=kind)
+        item_type = "int64" if self.kind == "bigint" else "string"
+        counts = partial(on_executors.item_counts, kind=item_type)
         found = _mapped(self.frame, counts, f"{ITEM} {self.kind}, support bigint")
         return found.groupBy(ITEM).agg(functions.sum("support").alias("support"))
 
@@ -126,20 +128,20 @@ class Blocks:
         """The pairs, as places in `labels`, that may reach the threshold, without the known ones: int64[k, 3].
 
         The last column is what the blocks that report a pair add up to: its support, where the second result says so.
-        Raises _TooMany.
+        Raises _TooManyCandidates.
         """
-        lowest = -(-threshold // max(1, self.number))
-        reported = partial(on_executors.block_pairs, labels=labels, known=known, lowest=lowest)
+        block_threshold = -(-threshold // max(1, self.number))
+        reported = partial(on_executors.block_pairs, labels=labels, known=known, lowest=block_threshold)
         pairs = _mapped(self.frame, reported, on_executors.PAIRS).groupBy("a0", "a1")
         summed = pairs.agg(functions.sum("support").alias("support"), functions.count("*").alias("blocks"))
-        most = functions.col("support") + (self.number - functions.col("blocks")) * (lowest - 1)
-        possible = summed.where((most >= threshold) | (functions.col("a0") == on_executors.TOO_MANY))
+        upper_bound = functions.col("support") + (self.number - functions.col("blocks")) * (block_threshold - 1)
+        candidates = summed.where((upper_bound >= threshold) | (functions.col("a0") == on_executors.TOO_MANY))
         with replacing(UNREADABLE):
-            found = possible.select("a0", "a1", "support").limit(_MOST_CANDIDATES + 1).toArrow()
+            found = candidates.select("a0", "a1", "support").limit(_MOST_CANDIDATES + 1).toArrow()
         table = np.column_stack([integers(column) for column in found.columns])
         if len(table) > _MOST_CANDIDATES or (table[:, 0] == on_executors.TOO_MANY).any():
-            raise _TooMany
-        return table, lowest == 1
+            raise _TooManyCandidates
+        return table, block_threshold == 1
 
     def supports(self, labels: pa.Array, listed: ListedItemsets) -> NDArray[np.int64]:
         """int64[k]: the supports of listed itemsets, whose items are places in `labels`."""
@@ -157,8 +159,8 @@ class Blocks:
 def _block_count(lines: int, session: SparkSession) -> int:
     """As many as the cluster shuffles to, if blocks do not become too small or too large."""
     with replacing():
-        asked = str(session.conf.get("spark.sql.shuffle.partitions"))
-    wanted = min(int(asked) if asked.isdigit() else 200, -(-lines // _FEWEST_LINES))
+        shuffle_partitions = str(session.conf.get("spark.sql.shuffle.partitions"))
+    wanted = min(int(shuffle_partitions) if shuffle_partitions.isdigit() else 200, -(-lines // _FEWEST_LINES))
     return max(1, wanted, -(-lines // on_executors.BLOCK_LINES))
 
 
@@ -180,24 +182,24 @@ def _packing() -> tuple[Any, str]:
     return partial(on_executors.packed_rows, lines=on_executors.BLOCK_LINES), on_executors.PACKED
 
 
-def _dealt(source: DataFrame, rows: SparkRows, count: int, first: Any = None) -> DataFrame:
-    """The lines of a unit meet in one partition; `source` holds them, or `first` makes them of it."""
-    kinds = dict(rows.frame.dtypes)
-    texts, units = [kinds[name] == "string" for name in (*rows.keys, ITEM)], len(rows.units)
+def _dealt(source: DataFrame, rows: SparkRows, count: int, prepare: Any = None) -> DataFrame:
+    """The lines of a unit meet in one partition; `source` holds them, or `prepare` makes them of it."""
+    types = dict(rows.frame.dtypes)
+    are_texts, units = [types[name] == "string" for name in (*rows.keys, ITEM)], len(rows.units)
     dealing = partial(on_executors.dealt, units=units, sent_to=on_executors.destinations(count))
-    met = _mapped(source, dealing, on_executors.dealt_columns(texts), first).repartition(count, "destination")
-    packing = partial(on_executors.packed, texts=texts, units=units, numbered=rows.owners is not None)
-    return _mapped(met, packing, on_executors.PACKED)
+    dealt = _mapped(source, dealing, on_executors.dealt_columns(are_texts), prepare)
+    packing = partial(on_executors.packed, texts=are_texts, units=units, numbered=rows.owners is not None)
+    return _mapped(dealt.repartition(count, "destination"), packing, on_executors.PACKED)
 
 
-def _mapped(frame: DataFrame, function: Any, columns: str, first: Any = None) -> DataFrame:
-    """What the executors make of the frame's partitions, in Arrow's batches, after they called `first` on them."""
+def _mapped(frame: DataFrame, function: Any, columns: str, prepare: Any = None) -> DataFrame:
+    """What the executors make of the frame's partitions, in Arrow's batches, after they called `prepare` on them."""
     with replacing():
-        return frame.mapInArrow(function if first is None else partial(_one_after_other, first, function), columns)
+        return frame.mapInArrow(function if prepare is None else partial(_one_after_other, prepare, function), columns)
 
 
-def _one_after_other(first: Any, then: Any, batches: Any) -> Any:
-    return then(first(batches))
+def _one_after_other(prepare: Any, then: Any, batches: Any) -> Any:
+    return then(prepare(batches))
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +220,7 @@ class _Known:
         """Those that reach a threshold."""
         return ListedItemsets(self.listed.rows[self.supports >= threshold], self.listed.items)
 
-    def joined(self, threshold: int, more: ListedItemsets, supports: NDArray[np.int64]) -> _Known:
+    def merged_with(self, threshold: int, more: ListedItemsets, supports: NDArray[np.int64]) -> _Known:
         """With others, none of them known before."""
         rows = np.concatenate([self.listed.rows, more.rows])
         order = np.lexsort(rows.T[::-1])
@@ -284,7 +286,7 @@ class NativeMiner(SupportSource):
     def _known(self, size: int, threshold: int) -> _Known | None:
         """All itemsets of `size` ≥ 2 items down to the threshold; None where SQL counts them."""
         with self._one_by_one:
-            nothing = _Known(threshold, self._none(size), np.zeros(0, np.int64))
+            nothing = _Known(threshold, self._no_itemsets(size), np.zeros(0, np.int64))
             if np.count_nonzero(self.item_supports >= threshold) < size:
                 return nothing
             known = None
@@ -295,14 +297,14 @@ class NativeMiner(SupportSource):
                     known = self._counted_to(smaller, threshold, known)
                     if not (known.supports >= threshold).any():
                         return known if smaller == size else nothing
-            except _TooMany:
+            except _TooManyCandidates:
                 self._sizes_by_sql.add(size)
                 return None
             return known
 
     def _counted_to(self, size: int, threshold: int, smaller: _Known | None) -> _Known:
         """All itemsets of `size` items down to the threshold, counted as far as they were not before."""
-        known = self._counted.get(size) or _Known(COUNT_LIMIT, self._none(size), np.zeros(0, np.int64))
+        known = self._counted.get(size) or _Known(COUNT_LIMIT, self._no_itemsets(size), np.zeros(0, np.int64))
         if known.threshold <= threshold:
             return known
         with self._by_sql.watched():
@@ -311,26 +313,26 @@ class NativeMiner(SupportSource):
             else:
                 more = self._candidates(known, smaller.frequent(threshold))
                 supports = self._supports(more)
-        self._counted[size] = known.joined(threshold, more, supports)
+        self._counted[size] = known.merged_with(threshold, more, supports)
         return self._counted[size]
 
     def _pairs(self, known: _Known, threshold: int) -> tuple[ListedItemsets, NDArray[np.int64]]:
         """The pairs that may reach the threshold, as far as they are not known, and their supports."""
         codes = np.flatnonzero(self.item_supports >= threshold).astype(np.int32)
-        number_of = np.full(len(self._labels), -1, np.int32)
-        number_of[codes] = np.arange(len(codes))
-        old = number_of[known.listed.rows]
-        old = old[(old >= 0).all(axis=1)]
+        number_of_code = np.full(len(self._labels), -1, np.int32)
+        number_of_code[codes] = np.arange(len(codes))
+        known_pairs = number_of_code[known.listed.rows]
+        known_pairs = known_pairs[(known_pairs >= 0).all(axis=1)]
         labels = self._labels.take(integer_array(codes.astype(np.int64)))
-        found, exact = self._blocks.pairs(labels, ListedItemsets(old, len(codes)), threshold)
+        found, exact = self._blocks.pairs(labels, ListedItemsets(known_pairs, len(codes)), threshold)
         found = found[np.lexsort((found[:, 1], found[:, 0]))]
         listed = ListedItemsets(codes[found[:, :2]], len(self._labels))
         return listed, found[:, 2] if exact else self._supports(listed)
 
     def _candidates(self, known: _Known, smaller: ListedItemsets) -> ListedItemsets:
-        """The itemsets of one item more that are not known and have frequent subsets only; raises _TooMany."""
+        """Unknown itemsets of one item more that have frequent subsets only. Raises _TooManyCandidates."""
         if smaller.joins() > _MOST_CANDIDATES:
-            raise _TooMany
+            raise _TooManyCandidates
         found = smaller.candidates()
         return ListedItemsets(found.rows[known.listed.places(found.rows) < 0], found.items)
 
@@ -340,5 +342,5 @@ class NativeMiner(SupportSource):
         labels = self._labels.take(integer_array(codes.astype(np.int64)))
         return self._blocks.supports(labels, ListedItemsets(rows, len(codes)))
 
-    def _none(self, size: int) -> ListedItemsets:
+    def _no_itemsets(self, size: int) -> ListedItemsets:
         return ListedItemsets(np.zeros((0, size), np.int32), len(self._labels))

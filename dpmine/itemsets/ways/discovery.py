@@ -22,7 +22,7 @@ from dpmine.itemsets.ways.universe import itemset_count
 from dpmine.itemsets.ways.way import Chosen
 from dpmine.itemsets.ways.weighted_pairs import MOST_WEIGHTED_ITEMS, WeightedPairs
 from dpmine.parameters import whole
-from dpmine.privacy import Neighbors, Zcdp, short
+from dpmine.privacy import Neighbors, Zcdp, decimal
 from dpmine.selection.recommend import least
 from dpmine.selection.top_k import NO_DELTA, OneShot, rounds_of, share_of_best
 from dpmine.zcdp import rho_at
@@ -316,13 +316,12 @@ class Discover(ByItems):
 
     def rounds(self) -> str:
         """Both stages."""
-        spent = f"ρ between {float(self.discovery.rhos[0]):.3g} and {float(self.discovery.rho):.3g}"
         first, last = (float(shot.round_epsilon) for shot in (self.shots[0], self.shots[-1]))
         shots = f"{rounds_of(self.count)} at ε between {min(first, last):.3g} and {max(first, last):.3g}"
         if any(self.weighted):
             once = "" if all(self.weighted) else "after an early look, or "
             shots = f"Gaussian noise on weighted counts, or, {once}with more than {MOST_WEIGHTED_ITEMS} items, {shots}"
-        return f"items: Gaussian noise at {spent}, δ = {short(self.discovery.delta)}; itemsets of these: {shots}"
+        return f"items: Gaussian noise, δ = {decimal(self.discovery.delta)}; itemsets of these: {shots}"
 
 
 def _shot(count: int, rho: Fraction, neighbors: Neighbors) -> OneShot:

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
 
-_NOT_SEARCHED = ("unit", "rows_per_unit", "ledger", "dataset")
+_NOT_OF_SEARCH = ("unit", "rows_per_unit", "ledger", "dataset")
 
 
-def _shown(name: str, doc: str) -> property:
+def _of_released(name: str, doc: str) -> property:
     """An attribute of the released density, as one of the estimator."""
     return property(lambda estimator: getattr(estimator._released(), name), doc=doc)  # noqa: SLF001 - its own class
 
@@ -113,10 +113,10 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
     selection_share: Number = 0.5
     neighbors: str = "replace_one"
 
-    bin_width_ = _shown("bin_width", "Width of a bin.")
-    edges_ = _shown("edges", "Edges of the bins.")
-    density_ = _shown("heights", "Height of the density in each bin.")
-    counts_ = _shown("counts", "Noisy counts.")
+    bin_width_ = _of_released("bin_width", "Width of a bin.")
+    edges_ = _of_released("edges", "Edges of the bins.")
+    density_ = _of_released("heights", "Height of the density in each bin.")
+    counts_ = _of_released("counts", "Noisy counts.")
 
     @property  # type: ignore[misc]
     def guarantee_(self) -> Guarantee:
@@ -146,8 +146,8 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
 
     def search(self, rows: int = 1) -> BinSearch:
         """The parameters, read and checked, for `rows` records per privacy unit. Raises BadParameter."""
-        given = {name: value for name, value in self.get_params().items() if name not in _NOT_SEARCHED}
-        return BinSearch.of(**given, rows=rows)
+        parameters = {name: value for name, value in self.get_params().items() if name not in _NOT_OF_SEARCH}
+        return BinSearch.of(**parameters, rows=rows)
 
     def _settings(self, rows: int, features: Sequence[str] | None = None) -> BinSearch:  # noqa: ARG002 - it has none
         return self.search(rows)

@@ -61,10 +61,10 @@ if TYPE_CHECKING:
 
 
 _FORMAT = "dpmine hypothesis"
-_NUMBERS = ("lower", "upper")
-_COUNTS = ("grid", "width", "resolution")
+_EXACT_PARAMETERS = ("lower", "upper")
+_COUNT_PARAMETERS = ("grid", "width", "resolution")
 _MOST_COLUMNS = 10**6  # each gets a name: a file must not ask for endless memory
-_NOTE = "the hypothesis class is public"
+_CLASS_NOTE = "the hypothesis class is public"
 
 DEFAULT_MECHANISM = "max_of_exponentials"
 """Never worse than the exponential mechanism, and it needs no lead.
@@ -160,12 +160,12 @@ class HypothesisSelector(HypothesisClassifier[PrivateChoice]):
         self.whole_ = whole_features(X)
         hypotheses = self.class_for(self.names_)
         _require_columns(hypotheses, self.names_)
-        step = Fraction(bounding.rows)
-        self.candidate_ = choose(mechanism, hypotheses.universe(records), sensitivity=step, bits=bits)
+        sensitivity = Fraction(bounding.rows)
+        self.candidate_ = choose(mechanism, hypotheses.universe(records), sensitivity=sensitivity, bits=bits)
         self._set_hypothesis(hypotheses)
         self.mechanism_ = mechanism.name
-        self.advice_ = advice(mechanism, hypotheses.size, step) if self.candidate_ is None else ""
-        self.guarantee_ = settings.guarantee().noting(_NOTE, *self._data_notes())
+        self.advice_ = advice(mechanism, hypotheses.size, sensitivity) if self.candidate_ is None else ""
+        self.guarantee_ = settings.guarantee().noting(_CLASS_NOTE, *self._data_notes())
 
     def _settings(self, rows: int, features: Sequence[str] | None = None) -> PrivateChoice:  # noqa: ARG002
         if features is None and isinstance(self.hypotheses, str):
@@ -182,11 +182,13 @@ class HypothesisSelector(HypothesisClassifier[PrivateChoice]):
     def class_for(self, names: Sequence[str]) -> AnyClass:
         """The class of hypotheses about features of those names. Raises BadParameter for unusable parameters."""
         wanted = self.hypotheses
-        whole = tuple(getattr(self, "whole_", ()))
-        public = PublicFeatures(tuple(names), self.lower, self.upper, self.grid, self.width, self.resolution, whole)
+        integer_features = tuple(getattr(self, "whole_", ()))
+        public_features = PublicFeatures(
+            tuple(names), self.lower, self.upper, self.grid, self.width, self.resolution, integer_features
+        )
         if isinstance(wanted, str):
-            return class_of(wanted, public)
-        public.require_unused("These hypotheses")
+            return class_of(wanted, public_features)
+        public_features.require_unused("These hypotheses")
         if isinstance(wanted, Sequence):
             classes = getattr(self, "classes_", None) if self.classes is None else known_classes(self.classes)
             return Listed(wanted, classes=None if classes is None else tuple(classes.tolist()))
@@ -217,14 +219,14 @@ class HypothesisSelector(HypothesisClassifier[PrivateChoice]):
                 "name": self.hypotheses,
                 "features": fitted.pop("features"),
                 "columns": len(self.names_),
-                **{name: _each(getattr(self, name), _exact_text) for name in _NUMBERS},
-                "grid": _each(grid, int),
+                **{name: _entrywise(getattr(self, name), _exact_text) for name in _EXACT_PARAMETERS},
+                "grid": _entrywise(grid, int),
                 **{name: getattr(hypotheses, name, None) for name in ("width", "resolution")},
                 "whole": list(self.whole_),
             },
             "candidate": self.candidate_,
             "classes": require_classes(self.classes_.tolist()),
-            "requested": {name: write(getattr(self, name)) for name, (write, _) in _REQUESTED.items()},
+            "requested": {name: write(getattr(self, name)) for name, (write, _) in _PARAMETERS_OF_CHOICE.items()},
             "mechanism": self.mechanism_,
             **fitted,
         }
@@ -278,30 +280,30 @@ def _described(hypothesis: Hypothesis | None) -> tuple[str | None, dict[str, Any
 
 def _parameters(document: Document) -> dict[str, Any]:
     """The selector's parameters, as they were given. Raises as `reading` expects."""
-    about, requested = document["class"], document["requested"]
-    if about["name"] not in NAMES:
+    class_entries, choice_entries = document["class"], document["requested"]
+    if class_entries["name"] not in NAMES:
         raise ValueError
     return {
-        "hypotheses": about["name"],
-        **{name: _each(about[name], _fraction) for name in _NUMBERS},
-        **{name: _each(about[name], natural) for name in _COUNTS},
-        **{name: read(requested[name]) for name, (_, read) in _REQUESTED.items()},
+        "hypotheses": class_entries["name"],
+        **{name: _entrywise(class_entries[name], _fraction) for name in _EXACT_PARAMETERS},
+        **{name: _entrywise(class_entries[name], natural) for name in _COUNT_PARAMETERS},
+        **{name: read(choice_entries[name]) for name, (_, read) in _PARAMETERS_OF_CHOICE.items()},
     }
 
 
 def _fitted(document: Document) -> dict[str, object]:
     """The selector's fitted attributes, by name, but for the hypothesis, which the candidate stands for."""
-    about, columns = document["class"], natural(document["class"]["columns"])
+    class_entries, columns = document["class"], natural(document["class"]["columns"])
     if not are_classes(document["classes"]) or not 0 < columns <= _MOST_COLUMNS:
         raise ValueError
-    fitted = fitted_attributes({**document, "features": about["features"]}, columns)
-    names = unnamed_features(columns) if about["features"] is None else about["features"]
-    whole = tuple(map(text_of, list_of(about["whole"])))
-    if not set(whole) <= set(names):
+    fitted = fitted_attributes({**document, "features": class_entries["features"]}, columns)
+    names = unnamed_features(columns) if class_entries["features"] is None else class_entries["features"]
+    integer_features = tuple(map(text_of, list_of(class_entries["whole"])))
+    if not set(integer_features) <= set(names):
         raise ValueError
     return fitted | {
         "names_": names,
-        "whole_": whole,
+        "whole_": integer_features,
         "classes_": np.array(document["classes"]),
         "candidate_": _candidate(document["candidate"]),
         "mechanism_": text_of(document["mechanism"]),
@@ -309,13 +311,13 @@ def _fitted(document: Document) -> dict[str, object]:
     }
 
 
-def _each(value: Any, kind: Callable[[Any], Any]) -> Any:
-    """One value, a list of one a feature, or None: each read or written by `kind`."""
+def _entrywise(value: Any, convert: Callable[[Any], Any]) -> Any:
+    """One value, a list of one a feature, or None: each read or written by `convert`."""
     if value is None:
         return None
     if isinstance(value, list | tuple | np.ndarray):
-        return [kind(entry) for entry in value]
-    return kind(value)
+        return [convert(entry) for entry in value]
+    return convert(value)
 
 
 def _exact_text(value: Number) -> str:
@@ -333,7 +335,7 @@ def _candidate(entry: object) -> Any:
     return None if entry is None else natural(entry)
 
 
-_REQUESTED: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+_PARAMETERS_OF_CHOICE: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "epsilon": (_exact_text, lambda entry: positive("epsilon", text_of(entry))),
     "delta": (_exact_text, lambda entry: probability("delta", text_of(entry))),
     "mechanism": (str, text_of),

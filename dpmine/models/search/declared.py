@@ -124,7 +124,7 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
         >>> from dpmine import Declared
         >>> coin = Declared(DummyClassifier(strategy="constant", constant=1), epsilon="0.1")
         >>> print(coin.fit(np.ones((4, 1)), [0, 1, 0, 1]).guarantee_)
-        ε = 1/10, δ = 0 per row (asserted: the guarantee of DummyClassifier), neighbours replace-one
+        ε = 0.1, δ = 0 per row (asserted: the guarantee of DummyClassifier), neighbours replace-one
     """
 
     estimator: BaseEstimator
@@ -159,8 +159,8 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
         """Fit a clone of the estimator. Raises BadParameter as `guarantee`, and what the estimator raises."""
         guarantee = self.guarantee()
         model = clone(self.estimator)
-        spent = guarantee.epsilon if self.rho is None else guarantee.zcdp.rho
-        for name, value in ((self.parameter, spent), (self.delta_parameter, guarantee.delta)):
+        declared_loss = guarantee.epsilon if self.rho is None else guarantee.zcdp.rho
+        for name, value in ((self.parameter, declared_loss), (self.delta_parameter, guarantee.delta)):
             if name is not None:
                 model.set_params(**{name: _float_below(value)})
         self.estimator_ = model.fit(X, y)
@@ -176,5 +176,5 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
 
 def _float_below(value: Fraction) -> float:
     """The largest float that is not above the value."""
-    near = float(value)
-    return near if Fraction(near) <= value else math.nextafter(near, -math.inf)
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)

@@ -120,8 +120,8 @@ class PrivateSearchCV(Delegating, PrivateEstimator[SearchSettings]):
         shape: η of negative_binomial: 0 for the logarithmic distribution, 1 for the geometric one. Smaller values
             leave more of ε to each run, and vary the number of runs more.
         scoring: "accuracy", "brier" (two classes with probabilities) or "roc_auc" (two classes). "auto" is "accuracy",
-            for classifiers. A function (model, X, y) may give each row a number in [0, 1], which must depend on that
-            row and the model only; it is first tried on rows of zeros. A row that it fails for counts as 0.
+            for classifiers. A function (model, X, y) may give each row a number in [0, 1]. It must depend on that row
+            and the model only, and is first tried on rows of zeros. A row that it fails for counts as 0.
         validation_share: share of the rows, by a public random split, that score; the others train.
         budget: the parameter of a dpmine estimator that is set to the ε of a run, such as "epsilon_max".
         neighbors: "replace_one"; the numbers of rows enter the scores, so add_remove is rejected.

@@ -98,7 +98,7 @@ def scorer_of(scoring: object, estimator: BaseEstimator) -> Scorer:
 def require_terms(scoring: Callable[..., object], X: Entries, estimator: BaseEstimator) -> None:
     """Try a function on two rows of zeros and a model that predicts the first class, or 0: nothing of the data.
 
-    Raises BadParameter where it gives no number for each row: each row would score 0, without a word, after the charge.
+    Raises BadParameter where it gives no number for each row: each row would silently score 0 after the charge.
     What it raises says nothing, as it may ask for more than such a model has.
     """
     classes = getattr(estimator, "classes", None)

@@ -30,7 +30,7 @@ class Every(StrEnum):
     MONTH = "month"
 
 
-_WRITTEN = {
+_WRITTEN_FORMS = {
     Every.DAY: (re.compile(r"\d{4}-\d\d-\d\d"), "2026-11-22"),
     Every.WEEK: (re.compile(r"\d{4}-W\d\d"), "2026-W47"),
     Every.MONTH: (re.compile(r"\d{4}-\d\d"), "2026-11"),
@@ -59,10 +59,10 @@ class Window:
     @classmethod
     def parse(cls, text: object, every: Every) -> Window:
         """The window of that name: 2026-W47, 2026-11 or 2026-11-22. Raises BadParameter."""
-        form, example = _WRITTEN[every]
-        day = text if isinstance(text, str) and form.fullmatch(text) else ""
+        pattern, example = _WRITTEN_FORMS[every]
+        written = text if isinstance(text, str) and pattern.fullmatch(text) else ""
         try:  # Python reads 2026-W47 as its Monday
-            window = cls(date.fromisoformat(f"{day}-01" if every is Every.MONTH else day), every)
+            window = cls(date.fromisoformat(f"{written}-01" if every is Every.MONTH else written), every)
             window.following(), window.before()
         except (ValueError, OverflowError):
             raise BadParameter(f"A window of a schedule for every {every} is written like {example}.") from None
@@ -71,8 +71,8 @@ class Window:
     @classmethod
     def containing(cls, day: date, every: Every) -> Window:
         """The window that the day is in."""
-        back = {Every.DAY: 0, Every.WEEK: day.weekday(), Every.MONTH: day.day - 1}[every]
-        return cls(day - timedelta(back), every)
+        days_back = {Every.DAY: 0, Every.WEEK: day.weekday(), Every.MONTH: day.day - 1}[every]
+        return cls(day - timedelta(days_back), every)
 
     def following(self) -> Window:
         """The next window."""
@@ -150,7 +150,7 @@ class Schedule:
 
     def share(self, total: Amount) -> Amount:
         """What one window may be charged of the file's total; a public function of the file."""
-        return total if self.disjoint_units else Amount(*(number / self.runs for number in total))
+        return total if self.disjoint_units else Amount(*(entry / self.runs for entry in total))
 
     def window(self, text: str | None, today: date) -> Window:
         """The window of that name; for None the last one that has ended.

@@ -21,7 +21,7 @@ from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.release.noise import DiscreteLaplace
 from dpmine.itemsets.release.results import TopItemsets, listed_items
 from dpmine.itemsets.release.supports import LARGEST_SUPPORT, Consistency, SupportRelease, release, with_subsets
-from dpmine.privacy import Guarantee, Neighbors
+from dpmine.privacy import Guarantee, Neighbors, decimal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,7 +111,9 @@ def test_pandas_has_the_columns_that_mlxtend_reads(value: TopItemsets) -> None:
 
 
 def test_text_shows_itemsets_and_guarantee() -> None:
-    assert str(TEXTS) == "beer, milk, Ähre\n(large_margin; ε = 1/3, δ = 1e-06 per customer, neighbours replace-one)"
+    assert (
+        str(TEXTS) == "beer, milk, Ähre\n(large_margin; ε = 0.333334, δ = 1e-06 per customer, neighbours replace-one)"
+    )
     assert str(result((1, 2), (3, 4))).splitlines()[:2] == ["1, 2", "3, 4"]
 
 
@@ -245,7 +247,7 @@ def test_the_budget_is_told(released: str, k: int) -> None:
     document = json.loads(value.to_json())
     parts = document["budget"]["selection"], document["budget"]["supports"]
     assert sum(Fraction(part["epsilon_exact"]) for part in parts) == Fraction(document["guarantee"]["epsilon_exact"])
-    shown = [str(Fraction(part["epsilon_exact"])) for part in parts]
+    shown = [decimal(Fraction(part["epsilon_exact"])) for part in parts]
     assert str(value).splitlines()[-1].startswith(f"(selection ε = {shown[0]}, δ = 0 ({k} round")
     assert str(value).endswith(f"; supports ε = {shown[1]}, δ = 0)")
 
