@@ -135,6 +135,11 @@ class TopItemsetsAndRules:
 
         return cls(result, plain_rules(result.rules(min_confidence)))
 
+    @property
+    def cautions(self) -> list[str]:
+        """The result's."""
+        return self.result.cautions
+
     def to_json(self) -> str:
         """The result's object with one more key, rules; a measure that is infinite or undefined is null."""
         return json.dumps({**self.result.to_dict(), "rules": self.rules}, ensure_ascii=False)

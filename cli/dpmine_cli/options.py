@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpmine.options.names import MECHANISMS, WAYS, typed_names
+from dpmine.options.names import MECHANISMS, typed_names
 from dpmine.options.tables import OF_SOURCE, REFERENCE, Option
 from dpmine.options.tables import OPTIONS as OF_JOBS
 
@@ -209,20 +209,20 @@ def _typed_reference(found: re.Match[str]) -> str:
         return found[0]
     if value is None:
         return f"{name} ({flag})"
-    return flag if value in {"…", "True"} or (name, value) in _OTHERWISE else f"{flag} {_typed_value(value)}"
+    return flag if value in {"…", "True"} or (name, value) in _OTHERWISE else f"{flag} {_typed_value(name, value)}"
 
 
-def _typed_value(value: str) -> str:
-    """A value in Python as it is typed; what stands for one, such as COL, as it is."""
+def _typed_value(name: str, value: str) -> str:
+    """An option's value in Python as it is typed; what stands for one, such as COL, as it is."""
     from ast import literal_eval
     from shlex import quote
 
     try:
         known = literal_eval(value)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # a user's name may stand in a message
         return value
     if isinstance(known, list | tuple):
         return ",".join(map(str, known))
-    if known in {named.name for named in (*MECHANISMS, *WAYS)}:
-        return typed_names(known)
-    return quote(known) if isinstance(known, str) and known.isprintable() else value
+    if not isinstance(known, str) or not known.isprintable():
+        return value
+    return typed_names(known) if name == "mechanism" else quote(known)

@@ -187,7 +187,7 @@ class Destination:
         if self.format is Format.JSON:
             self.write_text(document.to_json())
         else:
-            self._write([self._lines(as_typed(str(document)))])
+            self._write([self._lines(_text(document))])
 
     def require_document(self) -> None:
         """BadParameter unless the format is text or JSON: to be asked before any work is done."""
@@ -235,6 +235,14 @@ class Destination:
 
     def _opened(self) -> AbstractContextManager[BinaryIO]:
         return _stdout() if self.path is None else replaced(self.path)
+
+
+def _text(document: Document) -> str:
+    """The document as text, with options as they are typed in its cautions alone: items and labels stay as they are."""
+    text = str(document)
+    for caution in getattr(document, "cautions", ()):
+        text = text.replace(f"({caution})", f"({as_typed(caution)})")
+    return text
 
 
 def _csv(names: list[str], batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:

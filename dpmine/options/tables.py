@@ -60,6 +60,8 @@ def _as_key(found: re.Match[str]) -> str:
     key = _KEYS.get(name)
     if key is None or value is None or value == "…":
         return key or found[0]
+    if value.startswith("(") and value.endswith(")"):
+        value = f"[{value[1:-1]}]"  # TOML has no tuples
     return f"{key} = {value.lower() if value in {'True', 'False'} else value}"
 
 

@@ -51,6 +51,19 @@ def test_text_of_nothing_names_the_lead_that_was_needed(run: outcome_of) -> None
     assert guarantee == "(large_margin; ε = 0.001, δ = 1e-06 per customer, neighbours replace-one)"
 
 
+def test_items_that_look_like_an_option_in_a_message_are_written_as_they_are(run: outcome_of) -> None:
+    odd = ["`k={}`", "`memory`", "`size=3`"]
+    rows = pa.table({"customer": [row // 3 for row in range(300)], "item": odd * 100})
+    pq.write_table(rows, "odd.parquet")
+    options = ["odd.parquet", "--unit", "customer", "--item", "item", "--epsilon", "1000"]
+    top = run("top-itemset", *options, "--size", "1", "--top", "3")
+    assert (top.status, sorted(top.out.splitlines()[:3])) == (0, odd)
+    rules = run("top-itemset", *options, "--top", "3", "--release-support", "1000", "--rules")
+    assert (rules.status, "`k={}`, `memory`: about" in rules.out, "`k={}` -> `memory`" in rules.out) == (0, True, True)
+    found = run("catalogue", *options)
+    assert (found.status, found.out.splitlines()[1:]) == (0, odd)
+
+
 def test_json_has_exactly_the_keys_of_the_contract(run: outcome_of) -> None:
     outcome = run(*TOP, "--format", "json", "--quiet")
     assert outcome.out.count("\n") == 1

@@ -251,20 +251,23 @@ def test_a_conversion_is_said_beforehand_and_its_failure_is_one_sentence(stateme
 
 
 FAILING = {
-    "sqlite": ("abs(what) > 1", "json_extract(what, '$.a') = 1"),
+    "sqlite": ("abs(what) > 1", "json_extract(what, '$.a') = 1", "replace(what, 'a', 'bb') = 'x'"),
     "duckdb": ("what::INT = 1", "strptime(what, '%Y') IS NULL", "length(what) + 1 > 1", "length(what) * 2 > 1"),
 }
 HARMLESS = (
     "what IN ('a - b', 'c(d)') AND (who = '1')",
     "lower(what) = 'x'",
     "length(what) BETWEEN -1 AND 9",
-    "replace(ltrim(what), '-', '') = ifnull(who, 'x')",
+    "ltrim(what) = ifnull(who, 'x')",
 )
 
 
 @every("kind", FAILING)
 def test_what_can_fail_at_one_row_is_said_beforehand(kind: str, tmp_path: Path) -> None:
-    """No cast alone fails: functions do in every database, and sums beyond the largest integer in most."""
+    """No cast alone fails: functions do in every database, and sums beyond the largest integer in most.
+
+    `replace` makes a text longer than a database can hold out of one that it can.
+    """
 
     def told(condition: str) -> list[str]:
         query = dpmine.Input(query=f"SELECT * FROM rows WHERE {condition}", database=database)

@@ -57,11 +57,14 @@ SPELLED = {
     r"`delimiter='\t'`": (r"--delimiter '\t'", r"delimiter = '\t'"),
     "`unit=COL`": ("--unit COL", "unit = COL"),
     "`classes=['no', 'yes']`": ("--classes no,yes", "classes = ['no', 'yes']"),
+    "`unit='large_margin'`": ("--unit large_margin", "unit = 'large_margin'"),
     "`mechanism='large_margin'`": ("--mechanism large-margin", "mechanism = 'large_margin'"),
+    "`target_bounds=(0, 100)`": ("--target-bounds 0,100", "target_bounds = [0, 100]"),
     "`hypotheses='stumps'`": ("--class stumps", "class = 'stumps'"),
     "`retry=True`": ("--retry", "`retry=True`"),
     "`catalogue='from-data'`": ("--catalogue-from-data", "catalogue = 'from-data'"),
     "`feature_bounds` must": ("feature_bounds (--lower, --upper) must", "`feature_bounds` must"),
+    "a column `k={}`, or `k={1}`": ("a column --top {}, or --top {1}", "a column top = {}, or top = {1}"),
     "an item called `tea`, or `tea=1`": ("an item called `tea`, or `tea=1`", "an item called `tea`, or `tea=1`"),
 }
 

@@ -63,7 +63,7 @@ _CAST = re.compile(r"\bcast\s*\(|[\w)]\s*::", re.IGNORECASE)
 """Of anything but a constant text. In SQLite none fails."""
 _HARMLESS = (
     "all|and|any|as|avg|between|by|case|cast|coalesce|concat|count|distinct|else|exists|from|ifnull|in|join|length|"
-    "like|list|lower|ltrim|max|min|not|nullif|on|or|over|replace|rtrim|select|starts_with|string_agg|sum|then|trim|"
+    "like|list|lower|ltrim|max|min|not|nullif|on|or|over|rtrim|select|starts_with|string_agg|sum|then|trim|"
     "try_cast|upper|using|values|when|where|with"
 )
 """Before a bracket or a sign: words, functions that fail at no value, and the aggregates of `_MIXING`."""

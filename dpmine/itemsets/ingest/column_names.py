@@ -53,7 +53,7 @@ def require_names(names: Sequence[str], header_hint: str, *, is_header: bool) ->
         raise BadData(f"Several columns have the same name {header_hint}: give each its own. {_HEADER}")
     if not all(map(str.strip, names)):
         raise BadData(f"A column has no name {header_hint}: give it one, or leave it out. {_HEADER}")
-    if likely_delimiter(names):
+    if not is_header and likely_delimiter(names):
         raise BadData(f"There is one column {header_hint}, and one-hot columns are one per item. {_HEADER}")
     if not is_header and any(map(_is_like_number, names)):
         raise BadData(

@@ -218,7 +218,8 @@ def release(
         raise BadParameter("supports must be one for each itemset, and every itemset must be given once.")
     values = tuple(map(_cut, noisy(counts, noise, bits=bits)))
     if not given:
-        return SupportRelease((), (), (), noise, kind)
+        nothing = SupportRelease((), (), (), noise, kind)
+        return nothing if unions is None else replace(nothing, unions=nothing)
     if kind is Consistency.MONOTONE:
         ordered = given if unions is None else (*map(_below_unions, given), *larger)
         values, width = consistent(ordered, values), noise.simultaneous_half_width(len(counts))

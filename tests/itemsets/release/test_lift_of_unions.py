@@ -229,7 +229,7 @@ def with_lift(data: Any, k: int = 2, size: str = "2-3", **options: Any) -> TopIt
     """With hardly any noise."""
     run: dict[str, Any] = {"catalogue": ITEMS, "release_support": 10**6, "rules": True, "min_support": 0}
     run |= {"unit": "customer", "item": "item", "basket": "day", "units": 60, "lift_of": "units"}
-    return dpmine.top_itemsets(data, k, size=size, epsilon=10**6, **{**run, **options})
+    return dpmine.top_itemsets(data, k, size=size, **{"epsilon": 10**6, **run, **options})
 
 
 def units_in(table: pd.DataFrame) -> Units:
@@ -294,6 +294,15 @@ def test_all_customers_have_both_items_so_the_lift_is_one(columns: dict[str, Any
     assert frame["leverage"].tolist() == [0, 0]
     for text in (str(found), found._repr_html_()):
         assert "with all its items in one basket; lift: of all items that a unit has" in text
+
+
+def test_rules_have_columns_of_lift_where_nothing_was_chosen() -> None:
+    """What a program reads of them does not depend on what stands out."""
+    hopeless: dict[str, Any] = {"catalogue": None, "epsilon": "1e-6", "release_support": "1e-6"}
+    nothing = with_lift(LONG, 1, "2", units=100, mechanism="large_margin", **hopeless)
+    assert not nothing
+    assert {"lift", "leverage", "conviction"} <= set(nothing.rules())
+    assert nothing.to_dict()["unions"] == []
 
 
 def test_with_one_basket_for_each_unit_nothing_more_is_counted() -> None:
