@@ -16,8 +16,18 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from dpmine.exact.bits import SystemBits
-from dpmine.exact.noise import LaplaceNoise, draw
-from dpmine.exact.reals import Constant, StandardExponential, Uniform, argmax, floor, happens, less_than, uniform_below
+from dpmine.exact.reals import (
+    Constant,
+    LaplaceNoise,
+    StandardExponential,
+    Uniform,
+    argmax,
+    draw,
+    floor,
+    happens,
+    less_than,
+    uniform_below,
+)
 from dpmine.selection.recommend import build_mechanism
 from dpmine.selection.select import choose
 from dpmine.selection.universes.dense import Levels

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.exact.noise import LaplaceNoise, draw
-from dpmine.exact.reals import Constant, above, decimal_above, less_than, logarithm
+from dpmine.exact.reals import Constant, LaplaceNoise, above, decimal_above, draw, less_than, logarithm
 from dpmine.models.accuracy_first.noise_reduction import noise_reduction, require_increasing
 from dpmine.models.accuracy_first.objectives import LogisticBounds, RidgeBounds
 from dpmine.models.accuracy_first.settings import AccuracySettings, SearchTerms

@@ -14,7 +14,6 @@ import numpy as np
 import dpmine
 from dpmine import parameters
 from dpmine.itemsets.ingest.catalogue import read_catalogue
-from dpmine.itemsets.request.catalogue import parse_sizes
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.privacy import Neighbors
 from fuzz.choices import Choices
@@ -40,7 +39,7 @@ _LIMITS: dict[str, Callable[[Fraction], bool]] = {
     "probability": lambda number: Fraction(1, 10**100) <= number < 1,
 }
 _OTHERS: tuple[Callable[[Any], Any], ...] = (
-    parse_sizes,
+    parameters.parse_sizes,
     parse_memory,
     lambda value: parameters.whole("size", value),
     lambda value: parameters.truth("flag", value),
@@ -65,7 +64,7 @@ def settings(data: bytes) -> None:
     choices = Choices(data)
     reader, value = choices.one(_OTHERS), choices.value()
     answer = ask(lambda: reader(value))
-    if reader is parse_sizes:
+    if reader is parameters.parse_sizes:
         require(1 <= answer[0] <= answer[1], "Sizes run downwards.")
     if reader is parse_memory:
         require(answer >= 64_000_000, "Memory is below the least.")

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from utility.baselines import laplace_keys, truncated_scores
 
 from dpmine.exact.bits import SystemBits
-from dpmine.itemsets.ways.by_mechanism import ByMechanism
 from dpmine.itemsets.ways.discovery import Discover
 from dpmine.itemsets.ways.items_first import ByItems, ItemsFirst
-from dpmine.itemsets.ways.registry import build_way
+from dpmine.itemsets.ways.registry import ByMechanism, build_way
 from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
 from dpmine.itemsets.ways.way import ListTerms, Way
 from dpmine.privacy import Neighbors
@@ -78,7 +77,7 @@ def library(
             candidates=universe.size,
             kbar=kbar and kbar(setting.k),
         )
-        return _by(built.top_k, universe, built.top_k.mechanism.epsilon)
+        return _by(built, universe, built.mechanism.epsilon)
 
     return make
 

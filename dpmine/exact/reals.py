@@ -7,6 +7,10 @@ Decisions refine balls until the answer is certain; they set the working precisi
 an answer. An undecided comparison of balls is False in both directions, so `not (x < y)` is never read as `x ≥ y`.
 Required of every decision: the numbers compared are not equal (with continuous noise, equality has probability 0). Two
 equal constants would be compared for ever: compare exact scores as rationals first.
+
+Continuous noise is given by its quantiles, which take t = −ln q > 0 instead of q. The largest of M independent draws
+has q = U^{1/M}, that is t = E/M for a standard exponential E. So one random real gives the maximum of any number of
+draws, even of 10^30.
 """
 
 from __future__ import annotations
@@ -14,11 +18,12 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate
 from math import ceil, inf, log2, nextafter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import flint
 from flint import arb, fmpq, fmpz
@@ -275,11 +280,6 @@ def floors_of_sums(terms: Sequence[Real], *, bits: BitSource) -> list[int]:
             return [int(whole) for whole in wholes]
 
 
-def happens(probability: Real, *, bits: BitSource) -> bool:
-    """A Bernoulli draw."""
-    return less_than(Uniform(bits=bits), probability, bits=bits)
-
-
 def uniform_below(count: int, *, bits: BitSource) -> int:
     """A uniform integer in [0, count), count ≥ 1, by rejection: fewer than two attempts on average."""
     length = (count - 1).bit_length()
@@ -296,3 +296,88 @@ def _not_beaten(indices: list[int], balls: list[Ball]) -> list[int]:
         if leader < ball or not leader.is_finite():
             leader = ball
     return [index for index, ball in zip(indices, balls, strict=True) if not ball < leader]
+
+
+class Noise(Protocol):
+    """A continuous noise distribution on the real line."""
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale parameter b, in units of the score."""
+
+    def quantile(self, t: Ball) -> Ball:
+        """F^{-1}(e^{−t}) for t > 0; decreasing in t. Balls of t that contain 0 give balls that settle nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class GumbelNoise:
+    """F(x) = exp(−e^{−x/b})."""
+
+    scale: Fraction
+
+    def quantile(self, t: Ball) -> Ball:
+        """−b ln t."""
+        return -exact_ball(self.scale) * t.log()
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialNoise:
+    """F(x) = 1 − e^{−x/b}, x ≥ 0."""
+
+    scale: Fraction
+
+    def quantile(self, t: Ball) -> Ball:
+        """−b ln(1 − e^{−t})."""
+        return -exact_ball(self.scale) * (-(-t).expm1()).log()
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceNoise:
+    """Density e^{−|x|/b}/(2b)."""
+
+    scale: Fraction
+
+    def quantile(self, t: Ball) -> Ball:
+        """B ln(2q) below the median, −b ln(2(1 − q)) above it, the hull of both where the ball holds the median."""
+        half = arb.const_log2()
+        below = half - t
+        if t > half:
+            return exact_ball(self.scale) * below
+        above = -(-2 * (-t).expm1()).log()
+        if t < half:
+            return exact_ball(self.scale) * above
+        return exact_ball(self.scale) * below.union(above)
+
+
+def draw(noise: Noise, *, bits: BitSource) -> Real:
+    """One draw of the noise."""
+    return Formula(noise.quantile, StandardExponential(bits=bits))
+
+
+def laplace_cdf(y: Ball) -> Ball:
+    """F(y) of the standard Laplace distribution, relatively accurate far below the median."""
+    below = y.exp() / 2
+    if y < 0:
+        return below
+    above = 1 - (-y).exp() / 2
+    return above if y > 0 else below.union(above)
+
+
+def laplace_log_survival(y: Ball) -> Ball:
+    """ln(1 − F(y)) of the standard Laplace distribution, relatively accurate everywhere."""
+    below = (-(y.exp() / 2)).log1p()
+    if y < 0:
+        return below
+    above = -y - arb.const_log2()
+    return above if y > 0 else below.union(above)
+
+
+def standard_normals(count: int, *, bits: BitSource) -> list[Real]:
+    """Independent standard normal reals, in pairs. Source: Box & Muller 1958."""
+    normals: list[Real] = []
+    while len(normals) < count:
+        radius = Formula(lambda half_square: (2 * half_square).sqrt(), StandardExponential(bits=bits))
+        angle = Uniform(bits=bits)
+        normals.append(Formula(lambda r, turn: r * (2 * turn).cos_pi(), radius, angle))
+        normals.append(Formula(lambda r, turn: r * (2 * turn).sin_pi(), radius, angle))
+    return normals[:count]

@@ -18,7 +18,6 @@ from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, is_integer
 from dpmine.io.python_values import as_texts, items_of
 from dpmine.io.source import ColumnNames, Columns
-from dpmine.itemsets.request.catalogue import Sizes, parse_sizes
 from dpmine.itemsets.transactions.interface import starts_of
 from dpmine.itemsets.transactions.memory import (
     MemoryBudget,
@@ -29,7 +28,7 @@ from dpmine.itemsets.transactions.memory import (
 )
 from dpmine.ledger.charging import DryRun
 from dpmine.options.names import LOCAL
-from dpmine.parameters import Number, count_or_share, least_count
+from dpmine.parameters import Number, Sizes, count_or_share, least_count, parse_sizes
 from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from dpmine.exact.bits import SystemBits
 from dpmine.io.source import ColumnNames, Columns
-from dpmine.itemsets.release.counts import released_counts
 from dpmine.itemsets.release.results import TopItemsets, type_name
+from dpmine.itemsets.release.supports import released_counts
 from dpmine.itemsets.request.advice import advice, counts_of_unions, doubt, long_search, small_supports
 from dpmine.itemsets.request.query import Query, Request
 from dpmine.itemsets.transactions.memory import parse_memory
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.release.supports import Itemset, SupportRelease
-    from dpmine.itemsets.request.catalogue import Sizes
     from dpmine.itemsets.transactions.interface import LoadedTransactions, SupportSource, Transactions
     from dpmine.ledger.ledger import Ledger
-    from dpmine.parameters import Number
+    from dpmine.parameters import Number, Sizes
     from dpmine.privacy import Guarantee
 
 
@@ -265,35 +264,17 @@ def top_itemsets(
         max_items_per_unit=max_items_per_unit,
         not_private=not_private,
     )
-    request, account = Request.of(query), Account.of(ledger, dataset)
-    planned = _planned(request, account, notice)
-    charged = account.ledger is not None
-    return _run(
-        request, data, columns, memory=limit, engine=engine, planned=planned, progress=progress, charged=charged
-    )
-
-
-def _run(
-    request: Request,
-    data: object,
-    columns: Columns,
-    *,
-    memory: int,
-    engine: str,
-    planned: Callable[[LayoutPlan], None],
-    progress: Callable[[float], None] | None,
-    charged: bool,
-) -> TopItemsets:
-    """Read the transactions, and choose."""
     from dpmine.itemsets.counting.rows import showing
     from dpmine.itemsets.read import read_transactions
 
-    known = request.catalogue.items
+    request, account = Request.of(query), Account.of(ledger, dataset)
+    planned = _planned(request, account, notice)
+    known = request.catalogue
     loaded = read_transactions(
-        data, columns, catalogue=known, progress=progress, memory=memory, planned=planned, engine=engine
+        data, columns, catalogue=known, progress=progress, memory=limit, planned=planned, engine=engine
     )
     with closing(loaded), showing(progress):
-        return _answer(request, loaded, charged=charged)
+        return _answer(request, loaded, charged=account.ledger is not None)
 
 
 def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[LayoutPlan], None]:

@@ -93,7 +93,7 @@ MECHANISMS = (
         f"{_MECHANISMS}.report_noisy_max:MaxOfLaplaces",
         other_names=("laplace", "report_noisy_max"),
     ),
-    Named("exact", f"{_MECHANISMS}.exact:Exact", "exact is not private"),
+    Named("exact", f"{_MECHANISMS}.report_noisy_max:Exact", "exact is not private"),
 )
 """What chooses one candidate, in the order in which messages list them."""
 WAYS = (

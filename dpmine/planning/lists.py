@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
-from dpmine.errors import BadParameter
-from dpmine.itemsets.request.catalogue import Sizes, parse_sizes, require_possible
+from dpmine.itemsets.request.query import require_possible
 from dpmine.itemsets.ways.registry import build_way, rivals
 from dpmine.itemsets.ways.way import ListTerms
 from dpmine.itemsets.ways.weighted_pairs import PAIRS_IN_FULL
-from dpmine.parameters import positive, probability, public_count, whole
+from dpmine.parameters import parse_sizes, positive, probability, public_count, whole
 from dpmine.planning.results import JsonObject, Planned, plain
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from dpmine.parameters import Number
+    from dpmine.parameters import Number, Sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +143,7 @@ def plan_list(
         sizes,
         None if catalogue_size is None else public_count("catalogue_size", catalogue_size),
     )
-    if terms.catalogue_size is not None:
-        require_possible(sizes, terms.catalogue_size)
-    if terms.candidates is not None and count > terms.candidates:
-        most = terms.candidates
-        raise BadParameter(f"`k` must not exceed the {most} itemsets of the catalogue: give at most that.")
+    require_possible(terms)
     rows = [
         ListRow(way.name, ceil(way.lead()), way.right_from(), way.rounds(), way.weighs_pairs) for way in rivals(terms)
     ]

@@ -11,8 +11,7 @@ from math import ceil, comb, expm1, log
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.request.catalogue import Sizes, parse_sizes
-from dpmine.parameters import Number, positive, probability, whole
+from dpmine.parameters import Number, Sizes, parse_sizes, positive, probability, whole
 from dpmine.planning.results import Need, Plan, Row
 from dpmine.privacy import Neighbors
 from dpmine.selection.recommend import (

@@ -1,7 +1,7 @@
 """Candidates of any universe in the order of score + independent noise, made only as far as they are asked for.
 
 Levels: the noises of the M members of a level, in descending order, sit at t = V_1 < V_2 < …. Here
-V_k = Σ_{j ≤ k} E_j/(M − j + 1) (see `dpmine.exact.noise`). The members that carry them come in uniform order.
+V_k = Σ_{j ≤ k} E_j/(M − j + 1) (see `dpmine.exact.reals`). The members that carry them come in uniform order.
 Tail: its noises are made in the same way. Each goes to a uniform candidate of the tail not met before. It is made only
 once that noise on the best score that the tail can have would come next.
 The output distribution is that of the enumerated universe. Proof: docs/proofs/selection/noisy_max.md.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.noise import GumbelNoise, Noise
+    from dpmine.exact.reals import GumbelNoise, Noise
 
 
 _FEW_CANDIDATES = 16  # a universe this small is not worth a tail

@@ -12,7 +12,7 @@ from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.ledger.budget import checked_name
 from dpmine.ledger.charging import Account
 from dpmine.markup import html_table
-from dpmine.options.names import AUTO, plain_name
+from dpmine.options.names import AUTO
 from dpmine.parameters import Number, named, positive
 from dpmine.privacy import Guarantee, Neighbors, short
 from dpmine.selection.advice import advice
@@ -283,7 +283,7 @@ def _profile(universe: Universe[Hashable], step: Fraction, *, only_differences: 
 
 def _chooser(scores: Scores, name: str, parameters: dict[str, Any], *, hidden: bool) -> Mechanism:
     """The mechanism, before any score is read; "auto" asks for their number. Raises as `select`."""
-    if plain_name(name) != AUTO:
+    if name != AUTO:
         return build_mechanism(name, **parameters)
     size = None if hidden else number_of(scores)
     return build_mechanism(AUTO, candidates=size, are_counts=size is None, **parameters)  # dummies guarantee scores ≥ 0

@@ -1,36 +1,42 @@
 """The k best candidates, chosen privately: three ways, and which of them a mechanism's name or "auto" stands for.
 
+At the end: how large counts must be for a list of the best to be expected right, from public parameters alone.
+
 Proof: docs/proofs/selection/composition.md.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import ceil, log
+from math import ceil, exp, expm1, log
 from typing import TYPE_CHECKING, Self
 
 from dpmine.errors import BadParameter
-from dpmine.options.names import AUTO, plain_name
+from dpmine.options.names import AUTO
 from dpmine.parameters import Number, below_one, whole
 from dpmine.privacy import Guarantee, Neighbors, Zcdp, decimal
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
 from dpmine.selection.draws import noisy_order
-from dpmine.selection.expected import share_of_best, support_needed
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR, LimitedDomain
 from dpmine.selection.mechanisms.mechanism import ListWay
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, NoisyMaxMechanism
-from dpmine.selection.recommend import build_mechanism, recommend
+from dpmine.selection.recommend import DECAY, Shape, build_mechanism, least, recommend, stylised
 from dpmine.selection.universes.protocol import Remaining
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
+    from dpmine.selection.distributions.profile import Profile
     from dpmine.selection.mechanisms.mechanism import Mechanism
     from dpmine.selection.universes.protocol import C, Universe
 
 _KEPT_A_PLACE = 100
+HALF = 0.5
+"""The share below which a list is mostly noise."""
+_HALVINGS = 60
+_FARTHEST = 700.0  # beyond it, an exponential leaves float64
 NO_DELTA = "delta must be above 0 where there is no public list of candidates: give it, or a catalogue."
 
 
@@ -38,14 +44,15 @@ NO_DELTA = "delta must be above 0 where there is no public list of candidates: g
 class TopK(ABC):
     """A private choice of at most `count` different candidates, best first, for scores of sensitivity 1.
 
-    `epsilon` and `delta` are those of the whole list. Under `add_remove`, scores must move together: a unit more moves
-    every score by 0 to +1 (counts do).
+    `epsilon` and `delta` are those of the whole list; `reason` is why "auto" took it, "" where it was named. Under
+    `add_remove`, scores must move together: a unit more moves every score by 0 to +1 (counts do).
     """
 
     count: int
     epsilon: Fraction
     delta: Fraction
     neighbors: Neighbors
+    reason: str = field(default="", kw_only=True, compare=False)
 
     @property
     @abstractmethod
@@ -257,14 +264,6 @@ class LimitedDomainTopK(TopK):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
-    """How k candidates are chosen, and why "auto" took it ("" where it was named)."""
-
-    top_k: TopK
-    reason: str
-
-
 def build_top_k(
     name: str,
     *,
@@ -276,7 +275,7 @@ def build_top_k(
     not_private: bool = False,
     kbar: int | None = None,
     max_items_per_unit: int | None = None,
-) -> Built:
+) -> TopK:
     """The choice of `count` candidates by the mechanism of that name, within (ε, δ) in all.
 
     The mechanism's `list_way` says how. With more than one candidate a pure mechanism may use δ too; 0 forbids it.
@@ -297,15 +296,16 @@ def build_top_k(
         )
         return _of(once, number, slack, kbar)
 
-    if plain_name(name) != AUTO:
-        return Built(made(name), "")
+    if name != AUTO:
+        return made(name)
     if number == 1:
         chosen = recommend(epsilon=epsilon, delta=slack, neighbors=relation, candidates=candidates)
-        return Built(made(chosen.mechanism), chosen.reason)
+        return replace(made(chosen.mechanism), reason=chosen.reason)
     rivals = [made(each) for each in in_one_shot(slack, candidates, kbar=kbar)]
     best = min(rivals, key=lambda rival: rival.lead(candidates or 1))
     lead = f"about {ceil(best.lead(candidates or 1)):,} over {best.lead_over()}"
-    return Built(best, f"auto uses {best.name}, which needs the smallest lead to choose {number} at once: {lead}.")
+    reason = f"auto uses {best.name}, which needs the smallest lead to choose {number} at once: {lead}."
+    return replace(best, reason=reason)
 
 
 def in_one_shot(delta: Fraction, candidates: int | None, *, kbar: int | None = None) -> list[str]:
@@ -338,3 +338,43 @@ def _of(mechanism: Mechanism, count: int, delta: Fraction, kbar: int | None) -> 
 def rounds_of(count: int, mechanism: str = "the exponential mechanism") -> str:
     """That number of rounds of a mechanism, in words."""
     return f"{count} {'round' if count == 1 else 'rounds'} of {mechanism}"
+
+
+def support_needed(k: int, scale: float, candidates: int) -> int:
+    """The least support of the best candidate at which half of the list is expected to be right.
+
+    `scale` is the noise scale of one place, in units; there are `candidates` ≥ k. Supports fall off by a power law.
+    """
+    return least(lambda support: share_right(k, scale, candidates, support) >= HALF, start=1)
+
+
+def share_right(k: int, scale: float, candidates: int, best: float) -> float:
+    """The expected share of the k largest noisy supports that is among the k largest supports; `best` is the largest.
+
+    For Gumbel noise, with the k-th largest noisy support replaced by its mean.
+    """
+    profile = stylised(Shape.POWER_LAW, best / Shape.POWER_LAW.top, candidates)
+    low, high = -_FARTHEST * scale, best + _FARTHEST * scale
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _above(profile, scale, middle, candidates) > k else (low, middle)
+    return _above(profile, scale, low, k) / k
+
+
+def _above(profile: Profile, scale: float, bound: float, ranks: int) -> float:
+    """How many of the first `ranks` candidates are expected to have a noisy support above the bound."""
+    expected = 0.0
+    for score, count in zip(profile.scores, profile.counts, strict=True):
+        distance = (score - bound) / scale
+        certain = distance > _FARTHEST
+        expected += min(count, ranks) * (1.0 if certain else -expm1(-exp(distance)))
+        ranks -= min(count, ranks)
+        if not ranks:
+            break
+    return expected
+
+
+def share_of_best(rank: float) -> float:
+    """The score of the candidate of that rank, as a share of the best."""
+    share: float = max(1.0, rank) ** -DECAY
+    return share

@@ -21,7 +21,6 @@ from dpmine.exact.reals import (
     float_bounds,
     floor,
     floors_of_sums,
-    happens,
     less_than,
     uniform_below,
 )
@@ -155,16 +154,6 @@ def test_law_of_floor() -> None:
     assert_law(jump, law, depth=12, undecided=0.02)
 
 
-@pytest.mark.parametrize("p", [Fraction(1, 3), Fraction(999, 1000), Fraction(1, 2**20)])
-def test_law_of_happens(p: Fraction) -> None:
-    assert_law(lambda bits: happens(Constant(p), bits=bits), {True: p, False: 1 - p}, depth=24, undecided=1e-6)
-
-
-def test_happens_of_certainties() -> None:
-    assert all(happens(Constant(1), bits=SystemBits()) for _ in range(20))
-    assert not any(happens(Constant(0), bits=SystemBits()) for _ in range(20))
-
-
 @every("count", range(1, 10))
 def test_uniform_below_is_exactly_uniform(count: int) -> None:
     masses, _ = enumerate_law(lambda bits: uniform_below(count, bits=bits), depth=12)
@@ -194,14 +183,16 @@ def mean_bits(decide: Callable[[CountingBits], object], *, by_bit: bool, draws: 
 
 
 def test_a_comparison_costs_few_bits() -> None:
-    assert mean_bits(lambda bits: happens(Constant(Fraction(1, 3)), bits=bits), by_bit=True) < 4
+    assert mean_bits(lambda bits: less_than(Uniform(bits=bits), Constant(Fraction(1, 3)), bits=bits), by_bit=True) < 4
     assert mean_bits(lambda bits: less_than(Uniform(bits=bits), Uniform(bits=bits), bits=bits), by_bit=True) < 8
     assert mean_bits(lambda bits: floor(StandardExponential(bits=bits), bits=bits), by_bit=True) < 8
 
 
 def test_one_attempt_is_enough_for_the_system_source() -> None:
     """64 bits decide but for a chance of about 2^-60."""
-    assert mean_bits(lambda bits: happens(Constant(Fraction(1, 3)), bits=bits), by_bit=False) == 64
+    assert (
+        mean_bits(lambda bits: less_than(Uniform(bits=bits), Constant(Fraction(1, 3)), bits=bits), by_bit=False) == 64
+    )
     assert (
         mean_bits(lambda bits: argmax([StandardExponential(bits=bits) for _ in range(5)], bits=bits), by_bit=False)
         == 320

@@ -12,23 +12,21 @@ from support.adversary import PlayedBits
 from support.cases import every
 from support.tapes import assert_law
 
-from dpmine.exact.noise import (
-    ExponentialNoise,
-    GumbelNoise,
-    LaplaceNoise,
-    Noise,
-    draw,
-    laplace_cdf,
-    laplace_log_survival,
-)
 from dpmine.exact.reals import (
     GUARD_BITS,
     Constant,
+    ExponentialNoise,
     Formula,
+    GumbelNoise,
+    LaplaceNoise,
+    Noise,
     Real,
     StandardExponential,
+    draw,
     dyadic_interval,
     exact_ball,
+    laplace_cdf,
+    laplace_log_survival,
     less_than,
     working_precision,
 )

@@ -98,7 +98,7 @@ def test_a_list_costs_what_its_rounds_do(local: Ledger) -> None:
     """k rounds at ε_0, of bounded range, and nothing of δ: that is slack of the list's own composition."""
     local.grant("shop", epsilon=3, delta="1e-5", accounting="zcdp", approximate_delta=0)
     terms: dict[str, Any] = {"epsilon": 1, "delta": "1e-6", "neighbors": "replace_one", "candidates": 50}
-    chooser = build_top_k("exponential", count=20, **terms).top_k
+    chooser = build_top_k("exponential", count=20, **terms)
     local.charge("shop", chooser.guarantee(), job="list")
     spent = local.budget("shop").spent
     assert (spent.epsilon, spent.delta) == (Fraction(1), Fraction(1, 10**6))

@@ -12,7 +12,7 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.ways.discovery import DISCOVERED_PLACES
 from dpmine.planning import plan_list
 from dpmine.privacy import Neighbors
-from dpmine.selection.expected import HALF, share_right
+from dpmine.selection.top_k import HALF, share_right
 
 
 @every("relation", Neighbors)

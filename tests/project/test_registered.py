@@ -18,8 +18,7 @@ from support.gallery.lists import broken_lists, lists
 from support.oracles.laws import OF_MECHANISMS
 
 import dpmine
-from dpmine.itemsets.ways.by_mechanism import ByMechanism
-from dpmine.itemsets.ways.registry import WAYS
+from dpmine.itemsets.ways.registry import WAYS, ByMechanism
 from dpmine.itemsets.ways.way import Way
 from dpmine.models.private_estimator import PrivateEstimator
 from dpmine.options.names import FORMS, typed_names

@@ -104,9 +104,7 @@ def test_a_choice_takes_few_bits_and_draws(mechanism: str, shape: str, epsilon: 
 @every("mechanism", ["exponential", "limited_domain", "large_margin", "max_of_laplaces"])
 def test_a_list_takes_few_draws(mechanism: str, shape: str) -> None:
     for epsilon, padding in product(EPSILONS, (0, MANY_DUMMIES)):
-        top_k = build_top_k(
-            mechanism, count=3, epsilon=epsilon, delta="1e-6", neighbors="add_remove", candidates=10**9
-        ).top_k
+        top_k = build_top_k(mechanism, count=3, epsilon=epsilon, delta="1e-6", neighbors="add_remove", candidates=10**9)
         top_k.choose(Counted(SHAPES[shape], padding), bits=Limited())
 
 

@@ -15,7 +15,7 @@ from support.tapes import assert_law
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise
+from dpmine.exact.reals import ExponentialNoise, GumbelNoise, LaplaceNoise
 from dpmine.privacy import Neighbors
 from dpmine.selection.advice import advice
 from dpmine.selection.distributions.profile import Profile

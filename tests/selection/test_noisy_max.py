@@ -15,8 +15,7 @@ from support.oracles.mechanisms import chi_square_p, exponential_max, laplace_ma
 from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits
-from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
-from dpmine.exact.reals import Constant, Formula, less_than
+from dpmine.exact.reals import Constant, ExponentialNoise, Formula, GumbelNoise, LaplaceNoise, Noise, less_than
 from dpmine.selection.draws import Arrivals, noisy_order
 from dpmine.selection.universes.dense import Dense, Levels
 

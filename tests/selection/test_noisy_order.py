@@ -16,8 +16,7 @@ from support.oracles import top_k as top_k_laws
 from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.exact.bits import SystemBits
-from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise, draw
-from dpmine.exact.reals import Formula, Real, exact_ball
+from dpmine.exact.reals import ExponentialNoise, Formula, GumbelNoise, LaplaceNoise, Noise, Real, draw, exact_ball
 from dpmine.selection.draws import KnownRival, noisy_order
 from dpmine.selection.universes.dense import Dense, Levels
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from support.adversary import Descent, LazyUniverse
 from support.cases import every
+from support.mechanisms import APPROXIMATE, PURE
 from support.oracles.mechanisms import softmax
 
 import dpmine
@@ -22,31 +23,21 @@ if TYPE_CHECKING:
 
 PUBLIC_CANDIDATES = "the candidates are taken as public"
 TENTHS = [0.1, "0.1", "1/10", Decimal("0.1"), Fraction(1, 10), np.float64(0.1), "1e-1", " 0.1 "]
-PURE = [name for name, kind in MECHANISMS.items() if not kind.approximate and kind.private]
-APPROXIMATE = [name for name, kind in MECHANISMS.items() if kind.approximate]
 OPTIONS: dict[str, dict[str, Any]] = {"bounded_growth": {"max_items_per_unit": 3}}
 
 
-@every("epsilon", TENTHS)
-def test_epsilon_is_exactly_one_tenth(epsilon: Any) -> None:
-    guarantee = select([1, 2], mechanism="exponential", epsilon=epsilon).guarantee
-    assert guarantee.epsilon == Fraction(1, 10)
-    assert type(guarantee.epsilon) is Fraction
-
-
-@every("delta", ["1/1000000", 1e-6, np.float64(1e-6), Decimal("0.000001")])
-def test_delta_is_exactly_one_millionth(delta: Any) -> None:
-    assert select([1, 2], delta=delta, mechanism="large_margin").guarantee.delta == Fraction(1, 10**6)
-
-
-@pytest.mark.parametrize("epsilon", ["1/3", Fraction(1, 3)])
-def test_thirds(epsilon: Any) -> None:
-    assert select([1, 2], epsilon=epsilon).guarantee.epsilon == Fraction(1, 3)
-
-
-@every("epsilon", [2, np.int64(2), np.uint8(2), 2.0])
-def test_whole_epsilon(epsilon: Any) -> None:
-    assert select([1, 2], epsilon=epsilon).guarantee.epsilon == 2
+@every(
+    ("option", "value", "meaning"),
+    [
+        *(("epsilon", tenth, Fraction(1, 10)) for tenth in TENTHS),
+        *(("epsilon", two, Fraction(2)) for two in (2, np.int64(2), np.uint8(2), 2.0)),
+        *(("epsilon", third, Fraction(1, 3)) for third in ("1/3", Fraction(1, 3))),
+        *(("delta", tiny, Fraction(1, 10**6)) for tiny in ("1/1000000", 1e-6, np.float64(1e-6), Decimal("0.000001"))),
+    ],
+)
+def test_the_budget_is_read_exactly(option: str, value: Any, meaning: Fraction) -> None:
+    charged = getattr(select([1, 2], mechanism="large_margin", **{option: value}).guarantee, option)
+    assert (charged, type(charged)) == (meaning, Fraction)
 
 
 @every(
@@ -310,6 +301,21 @@ def test_law_reads_the_sensitivity() -> None:
     one = law([3, 2, 0], mechanism="max-of-laplaces", epsilon=0.5)
     two = law([6, 4, 0], mechanism="max_of_laplaces", epsilon=0.5, sensitivity=2)
     assert one.pmf == pytest.approx(two.pmf)
+
+
+@every("mechanism", PURE)
+@every("start", [2**53, 2**62])
+def test_only_gaps_matter_to_pure_mechanisms(mechanism: str, start: int) -> None:
+    far = law([start + 3, start + 1, start], mechanism=mechanism, epsilon=2)
+    near = law([3, 1, 0], mechanism=mechanism, epsilon=2)
+    assert np.allclose(far.pmf, near.pmf, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("mechanism", ["large_margin", "limited_domain"])
+def test_what_a_float_cannot_hold_is_refused_where_distance_from_0_matters(mechanism: str) -> None:
+    with pytest.raises(BadParameter, match="below 2\\^53"):
+        law([2**53 + 3, 2**53], mechanism=mechanism, epsilon=2)
+    assert law([2**52 + 3, 2**52], mechanism=mechanism, epsilon=2).pmf[0] > 0
 
 
 @every("name", MECHANISMS)

@@ -7,8 +7,7 @@ from support.adversary import Descent, LazyUniverse
 from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.exact.bits import SystemBits
-from dpmine.exact.noise import GumbelNoise, draw
-from dpmine.exact.reals import Formula
+from dpmine.exact.reals import Formula, GumbelNoise, draw
 from dpmine.selection.draws import KnownRival, draw_from_best, draws_from_best
 from dpmine.selection.universes.ranking import Ranking
 

@@ -23,12 +23,11 @@ from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import SystemBits
 from dpmine.privacy import Neighbors
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
-from dpmine.selection.expected import HALF, share_right, support_needed
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfLaplaces
 from dpmine.selection.recommend import recommend
-from dpmine.selection.top_k import LimitedDomainTopK, OneShot, Peeling, build_top_k
+from dpmine.selection.top_k import HALF, LimitedDomainTopK, OneShot, Peeling, build_top_k, share_right, support_needed
 from dpmine.selection.universes.dense import Dense, Levels
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ NONE = Fraction(0)
 def build(name: str, count: int, **changes: Any) -> TopK:
     options = {"max_items_per_unit": 4} if name == "bounded_growth" else {}
     given = {"epsilon": 1, "delta": 1e-6, "neighbors": REPLACE, "candidates": None, **options, **changes}
-    return build_top_k(name, count=count, not_private=name == "exact", **given).top_k
+    return build_top_k(name, count=count, not_private=name == "exact", **given)
 
 
 def lazy(truth: Mapping[str, int] = TRUTH, padding: int = 0, descent: Descent = Descent.CRAWL) -> LazyUniverse[str]:
@@ -370,7 +369,7 @@ def test_auto_of_one_is_the_recommendation(candidates: int | None, epsilon: Any,
     parameters: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-6, "neighbors": neighbors, "candidates": candidates}
     chosen = recommend(**parameters)
     built = build_top_k("auto", count=1, **parameters)
-    assert (built.top_k.name, built.reason) == (chosen.mechanism, chosen.reason)
+    assert (built.name, built.reason) == (chosen.mechanism, chosen.reason)
 
 
 @RELATIONS
@@ -380,10 +379,10 @@ def test_auto_of_more_takes_the_smaller_lead(candidates: int, delta: Any, neighb
     built = build_top_k("auto", count=5, epsilon=1, delta=delta, neighbors=neighbors, candidates=candidates)
     ways = ["exponential", *(["limited_domain"] if Fraction(delta) else [])]
     leads = {name: build(name, 5, delta=delta, neighbors=neighbors).lead(candidates) for name in ways}
-    assert built.top_k.name == min(leads, key=lambda name: leads[name])
-    assert built.top_k.name in built.reason
+    assert built.name == min(leads, key=lambda name: leads[name])
+    assert built.name in built.reason
     assert "5" in built.reason
-    assert built.top_k.delta == (0 if built.top_k.name == "exponential" else Fraction(str(delta)))
+    assert built.delta == (0 if built.name == "exponential" else Fraction(str(delta)))
 
 
 def test_auto_of_more_without_a_catalogue() -> None:

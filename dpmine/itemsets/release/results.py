@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
 
-    from dpmine.itemsets.release.budget_split import BudgetSplit
-    from dpmine.itemsets.release.supports import Interval, Item, Itemset, SupportRelease
+    from dpmine.itemsets.release.supports import BudgetSplit, Interval, Item, Itemset, SupportRelease
     from dpmine.markup import Document
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
@@ -140,23 +139,29 @@ class TopItemsets:
     @property
     def noisy_supports(self) -> tuple[int, ...] | None:
         """Those of `itemsets`, in units; None where no supports were released."""
-        if self.supports is None:
-            return None
-        known = self.supports.by_itemset
-        return tuple(known[itemset][0] for itemset in self.itemsets)
+        known = None if self.supports is None else self.supports.by_itemset
+        return None if known is None else tuple(known[itemset][0] for itemset in self.itemsets)
 
     @property
     def intervals(self) -> tuple[tuple[int, int], ...] | None:
         """The least and the largest plausible support of each of `itemsets`; None where no supports were released."""
-        if self.supports is None:
-            return None
-        known = self.supports.by_itemset
-        return tuple(known[itemset][1] for itemset in self.itemsets)
+        known = None if self.supports is None else self.supports.by_itemset
+        return None if known is None else tuple(known[itemset][1] for itemset in self.itemsets)
 
     @property
     def cautions(self) -> list[str]:
         """Remarks on the list: itemsets not listed, a support above the number of units, no lift."""
-        return [*self._excess(), *self._left_out(), *self._no_lift()] if self.itemsets else []
+        said: list[str] = []
+        if not self.itemsets:
+            return said
+        if self.units is not None and any(value > self.units for value in self.noisy_supports or ()):
+            said.append(f"a noisy support is above units = {self.units:,}: shares end at 100 %; check that number")
+        if self.left_out:
+            small = f"{self.left_out} chosen with too small a noisy support to be listed"
+            said.append(f"{small}; `min_support=0` lists all, in another run that is charged as much again")
+        if self.supports is not None and self._has_subsets and self.several_baskets:
+            said.append(about_several_baskets(lift=self.supports.unions is not None))
+        return said
 
     def rules(self, min_confidence: Number = 0) -> pd.DataFrame:
         """Association rules of the chosen itemsets, out of released supports alone: no further budget.
@@ -173,7 +178,7 @@ class TopItemsets:
         """
         from dpmine.itemsets.release.rules import association_rules
 
-        if self.supports is None or self.supports.consistency is not Consistency.MONOTONE:
+        if self.supports is None or not self._has_subsets:
             raise BadParameter("This result has no rules: ask for release_support and rules=True in the run.")
         return association_rules(
             self.supports, units=self.units, min_confidence=min_confidence, several_baskets=self.several_baskets
@@ -305,25 +310,6 @@ class TopItemsets:
     def _documents(self, itemsets: Sequence[Itemset], unions: SupportRelease | None = None) -> list[Document]:
         """The same for JSON."""
         return [row.to_dict(shares=self.units is not None) for row in self._rows(itemsets, unions)]
-
-    def _excess(self) -> list[str]:
-        """At most one line: that a released support exceeds the number of units."""
-        if self.units is None or all(value <= self.units for value in self.noisy_supports or ()):
-            return []
-        return [f"a noisy support is above units = {self.units:,}: shares end at 100 %; check that number"]
-
-    def _left_out(self) -> list[str]:
-        """At most one line: that chosen itemsets are not listed."""
-        if not self.left_out:
-            return []
-        small = f"{self.left_out} chosen with too small a noisy support to be listed"
-        return [f"{small}; `min_support=0` lists all, in another run that is charged as much again"]
-
-    def _no_lift(self) -> list[str]:
-        """At most one line: what confidence and lift of rules are about, where units have several baskets."""
-        if self.supports is None or not self._has_subsets or not self.several_baskets:
-            return []
-        return [about_several_baskets(lift=self.supports.unions is not None)]
 
     @property
     def _has_subsets(self) -> bool:

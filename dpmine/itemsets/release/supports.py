@@ -1,6 +1,6 @@
-"""Supports of itemsets that were released already, with noise: whole numbers, and intervals that hold the true ones.
+"""Supports of itemsets that are released with noise: their share of the budget, whole numbers, intervals.
 
-Every support gets independent noise, as `dpmine.itemsets.release.noise` says. Everything after that looks at no data.
+Every support gets independent noise, as `dpmine.itemsets.release.noise` says. After that nothing looks at data.
 Proof: docs/proofs/noisy_supports.md.
 """
 
@@ -12,15 +12,22 @@ from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.release.noise import LEVEL
+from dpmine.exact.reals import decimal_below
+from dpmine.itemsets.release.noise import LEVEL, DiscreteGaussian, DiscreteLaplace, narrower
+from dpmine.ledger.budget import Accounting, Amount
 from dpmine.parameters import named
+from dpmine.privacy import decimal
+from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from fractions import Fraction
 
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.release.noise import SupportNoise
+    from dpmine.itemsets.transactions.interface import SupportSource, Transactions
+    from dpmine.markup import Document
+    from dpmine.privacy import Guarantee
 
 Item: TypeAlias = Any
 """As it is released: integers or texts. Those of one result are mostly of one type, which only the data say."""
@@ -31,6 +38,7 @@ LARGEST_SUPPORT = 2**63 - 1
 """Units are counted in 64 bits: no support is larger."""
 MOST_ITEMS = 12
 """Of an itemset whose subsets are all listed: it has 4095 of them and 523,250 rules."""
+_RHO_DIGITS = 12
 _IN_ONE_BASKET = object()
 """Beside an itemset: its support in one basket falls along inclusion below those of the unions."""
 
@@ -87,6 +95,103 @@ class SupportRelease:
         named, values, intervals = ([*column] for column in zip(*kept, strict=True)) if kept else ([], [], [])
         unions = self.unions and self.unions.of_parts(itemsets)
         return replace(self, itemsets=tuple(named), values=tuple(values), intervals=tuple(intervals), unions=unions)
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSplit:
+    """How a run's budget is split.
+
+    Attributes:
+        selection: the share of choosing the itemsets.
+        supports: the noise of their supports, which gives the share of these; None where none are released.
+        total: both together: a sum of ε and δ for Laplace noise, of ρ for Gaussian noise.
+        rounds: how the selection's part is divided, in words.
+    """
+
+    selection: Amount
+    supports: SupportNoise | None
+    total: Amount
+    rounds: str
+
+    @classmethod
+    def of(cls, choice: Guarantee, rounds: str, *, epsilon: Fraction, delta: Fraction, most: int) -> BudgetSplit:
+        """Supports at `epsilon` beside the choice (0 for none), `most` counts at most; δ is that of the whole run.
+
+        Which noise they get is decided here, before any data are read: by what is narrower for the most counts.
+        Gaussian noise gets the ρ that the selection leaves of the whole run's (ε, δ).
+        """
+        cost = choice.zcdp
+        selection = Amount(choice.epsilon, choice.delta, cost.rho, cost.delta)
+        if not epsilon:
+            return cls(selection, None, selection, rounds)
+        laplace = DiscreteLaplace(epsilon)
+        noise = narrower(laplace, _gaussian(choice, epsilon, delta), most)
+        both = cost + noise.zcdp
+        basic = (selection.epsilon + epsilon, selection.delta if noise is laplace else delta)
+        return cls(selection, noise, Amount(*basic, both.rho, both.delta), rounds)
+
+    def to_dict(self) -> Document:
+        """JSON-ready."""
+        selection = self.selection.to_dict()
+        return {"selection": selection, "supports": self.supports and self.supports.to_dict(), "rounds": self.rounds}
+
+    def __str__(self) -> str:
+        if self.supports is None:
+            return f"selection: {self.rounds}"
+        return f"selection {self.selection.shown(Accounting.BASIC, decimal)} ({self.rounds}); supports {self.supports}"
+
+
+def _gaussian(choice: Guarantee, epsilon: Fraction, delta: Fraction) -> DiscreteGaussian | None:
+    """Noise for the ρ that the selection leaves of (ε, δ); None where it leaves none, or nothing is guaranteed."""
+    cost = choice.zcdp
+    if cost.delta >= delta or not choice.private:
+        return None
+    rho = rho_at(choice.epsilon + epsilon, delta - cost.delta) - cost.rho
+    return DiscreteGaussian(decimal_below(rho, _RHO_DIGITS)) if rho > 0 else None
+
+
+def released_counts(
+    chosen: Sequence[Itemset],
+    codes: Mapping[Item, int],
+    baskets: Transactions,
+    miner: SupportSource,
+    *,
+    noise: SupportNoise,
+    subsets: bool,
+    unions: bool,
+    bits: BitSource,
+) -> SupportRelease:
+    """Noisy supports of the chosen itemsets.
+
+    Args:
+        chosen: public by now; each occurs once.
+        codes: of all their items.
+        baskets: what is counted.
+        miner: of the baskets.
+        noise: of every count.
+        subsets: whether all subsets are counted, too, and made to agree.
+        unions: whether units are counted, too, that have the items in whatever baskets.
+        bits: where the noise comes from.
+    """
+    itemsets = with_subsets(chosen) if subsets else tuple(chosen)
+    coded = [sorted(codes[item] for item in itemset) for itemset in itemsets]
+    return release(
+        itemsets,
+        list(map(miner.support, coded)),
+        unions=_union_supports(baskets, coded, sorted(codes.values())) if unions else None,
+        noise=noise,
+        consistency=Consistency.MONOTONE if subsets else Consistency.AS_DRAWN,
+        bits=bits,
+    )
+
+
+def _union_supports(baskets: Transactions, itemsets: Sequence[Sequence[int]], items: Sequence[int]) -> list[int]:
+    """How many units have all items of each itemset of two and more, in whatever baskets; of no others than `items`."""
+    if not items:
+        return []
+    miner = baskets.projected(items).unions().miner()
+    place = {code: number for number, code in enumerate(items)}
+    return [miner.support([place[code] for code in itemset]) for itemset in itemsets if len(itemset) > 1]
 
 
 def release(

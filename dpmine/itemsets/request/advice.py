@@ -50,9 +50,11 @@ def small_supports(count: int, *, charged: bool) -> str:
 
 def doubt(request: Request) -> str:
     """Why most of the list is expected to be noise, and what helps, from public parameters alone; else ""."""
+    if request.way.lists_what_stands_out:
+        return ""
     needed, units = request.way.right_from(), request.units
     usual = USUAL_UNITS if units is None else units
-    if request.way.lists_what_stands_out or needed * BEST_SHARE <= usual:
+    if needed * BEST_SHARE <= usual:
         return ""
     assumed = " are assumed; `units=N` says how many there are" if units is None else ""
     larger = _least_epsilon(request, lambda way: way.right_from(), request.way.name)
@@ -68,8 +70,8 @@ def long_search(request: Request) -> str:
 
     It is no forecast: numbers of rows and lengths of baskets are private, and what a run says must not show them.
     """
-    size, candidates = request.terms.sizes[1], request.terms.candidates
-    if size < _LARGE_SIZE or (candidates is not None and candidates <= _FEW_CANDIDATES):
+    size = request.terms.sizes[1]
+    if size < _LARGE_SIZE or ((known := request.terms.candidates) is not None and known <= _FEW_CANDIDATES):
         return ""
     return (
         f"counting itemsets of {size} items takes seconds in most data, and hours where long baskets have much in "

@@ -7,18 +7,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.release.budget_split import BudgetSplit
 from dpmine.itemsets.release.rules import LiftOf, number_of_units
-from dpmine.itemsets.release.supports import MOST_ITEMS, most_counts
-from dpmine.itemsets.request.catalogue import PublicCatalogue, Sizes, parse_sizes
+from dpmine.itemsets.release.supports import MOST_ITEMS, BudgetSplit, most_counts
 from dpmine.itemsets.ways.registry import build_way
 from dpmine.itemsets.ways.way import ListTerms
 from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import (
+    Sizes,
     count_or_share,
     exact_number,
     least_count,
     named,
+    parse_sizes,
     positive,
     probability,
     public_count,
@@ -28,6 +28,8 @@ from dpmine.parameters import (
 from dpmine.privacy import Neighbors, Zcdp
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from dpmine.itemsets.ways.way import Way
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
@@ -40,6 +42,8 @@ MOST_RULES = 1_000_000
 SUPPORTS_SHARE = Fraction(1, 3)
 """Of ε, where the split is left to us: docs/explanation/measured/itemset_lists.md has the measurements."""
 _K = "`k`"
+FROM_DATA = "from-data"
+_LEAKS = "the catalogue was taken from the data, which shows that its items exist"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +69,7 @@ class Query:
     max_items_per_unit: int | None = None
     not_private: bool = False
 
-    def terms(self, known: PublicCatalogue, sizes: tuple[int, int]) -> ListTerms:
+    def terms(self, items: pa.Array | None, sizes: tuple[int, int]) -> ListTerms:
         """Those of choosing, with all of ε; a way that is built gets its part. Raises BadParameter."""
         count, most = whole(_K, self.k), self.max_items_per_unit
         if count > MOST_PLACES:
@@ -76,8 +80,8 @@ class Query:
             probability("delta", self.delta) if exact_number("delta", self.delta) else Fraction(0),
             Neighbors.parse(self.neighbors),
             sizes,
-            None if known.items is None else len(known.items),
-            from_data=known.from_data,
+            None if items is None else len(items),
+            from_data=_is_from_data(self.catalogue),
             kbar=None if self.kbar is None else public_count("kbar", self.kbar),
             max_items_per_unit=None if most is None else whole("max_items_per_unit", most),
             mechanism=plain_name(self.mechanism),
@@ -92,9 +96,10 @@ class Request:
     Attributes:
         query: what was asked.
         terms: those of choosing, with all of ε.
-        catalogue: what is public about the items.
+        catalogue: the public list of items; None where there is none.
         way: what chooses.
         split: how the budget is split.
+        guarantee: that of the whole run, before the unit is known.
         units: a public number of units, which turns supports into shares.
         unions: whether supports of the units' unions are released, too, as lift needs where units have several baskets.
         min_support: the least noisy support that is listed; None for those that are certainly no noise around 0.
@@ -102,9 +107,10 @@ class Request:
 
     query: Query
     terms: ListTerms
-    catalogue: PublicCatalogue
+    catalogue: pa.Array | None
     way: Way
     split: BudgetSplit
+    guarantee: Guarantee
     units: int | None
     unions: bool
     min_support: int | None
@@ -113,11 +119,9 @@ class Request:
     def of(cls, query: Query) -> Request:
         """Raises BadParameter, NotPrivate or UnreadableFile (the catalogue)."""
         sizes = parse_sizes(query.size)
-        known = PublicCatalogue.of(query.catalogue, sizes)
-        terms = query.terms(known, sizes)
-        if terms.candidates is not None and terms.count > terms.candidates:
-            most = terms.candidates
-            raise BadParameter(f"{_K} must not exceed the {most} itemsets of the catalogue: give at most `k={most}`.")
+        items = _public_items(query.catalogue)
+        terms = query.terms(items, sizes)
+        require_possible(terms)
         way, supports = _built(terms, query.release_support)
         has_supports = way.releases_supports or supports > 0
         if truth("rules", query.rules):
@@ -126,20 +130,14 @@ class Request:
         unions = _lift_of_unions(query.lift_of, rules=query.rules, units=units)
         least = _least_support(query.min_support, units, has_supports=has_supports)
         most = most_counts(terms.count, sizes[1], subsets=query.rules, unions=unions)
-        split = BudgetSplit.of(way.guarantee(), way.rounds(), epsilon=supports, delta=terms.delta, most=most)
-        return cls(query, terms, known, way, split, units, unions, least)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """That of the whole run, before the unit is known."""
-        total = self.split.total
-        both = replace(
-            self.way.guarantee(),
-            epsilon=total.epsilon,
-            delta=total.delta,
-            concentrated=Zcdp(total.rho, total.approximate_delta),
-        )
-        return self.catalogue.weakened(both)
+        choice = way.guarantee()
+        split = BudgetSplit.of(choice, way.rounds(), epsilon=supports, delta=terms.delta, most=most)
+        total = split.total
+        spent = Zcdp(total.rho, total.approximate_delta)
+        guarantee = replace(choice, epsilon=total.epsilon, delta=total.delta, concentrated=spent)
+        if terms.from_data:
+            guarantee = guarantee.without_privacy(_LEAKS)
+        return cls(query, terms, items, way, split, guarantee, units, unions, least)
 
     @property
     def cut(self) -> int | None:
@@ -152,6 +150,31 @@ class Request:
         if mechanism != self.way.name:
             terms = replace(terms, kbar=None, max_items_per_unit=None)
         return _built(terms, self.query.release_support)[0]
+
+
+def _public_items(catalogue: object) -> pa.Array | None:
+    """The public list; None where there is none."""
+    if catalogue is None or _is_from_data(catalogue):
+        return None
+    from dpmine.itemsets.ingest.catalogue import read_catalogue
+
+    return read_catalogue(catalogue)
+
+
+def _is_from_data(catalogue: object) -> bool:
+    return isinstance(catalogue, str) and catalogue == FROM_DATA
+
+
+def require_possible(terms: ListTerms) -> None:
+    """BadParameter where a public catalogue has fewer items than an itemset, or fewer itemsets than are wanted."""
+    items, most = terms.catalogue_size, terms.candidates
+    if items is not None and terms.sizes[1] > items:
+        raise BadParameter(
+            f"size must not exceed the {items} items of the catalogue: give at most that (`size={items}`), or a longer "
+            "catalogue."
+        )
+    if most is not None and terms.count > most:
+        raise BadParameter(f"{_K} must not exceed the {most} itemsets of the catalogue: give at most `k={most}`.")
 
 
 def _built(terms: ListTerms, release_support: Number | str | None) -> tuple[Way, Fraction]:

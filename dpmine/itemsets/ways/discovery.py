@@ -23,9 +23,8 @@ from dpmine.itemsets.ways.way import Chosen
 from dpmine.itemsets.ways.weighted_pairs import MOST_WEIGHTED_ITEMS, WeightedPairs
 from dpmine.parameters import whole
 from dpmine.privacy import Neighbors, Zcdp, decimal
-from dpmine.selection.expected import share_of_best
 from dpmine.selection.recommend import least
-from dpmine.selection.top_k import NO_DELTA, OneShot, rounds_of
+from dpmine.selection.top_k import NO_DELTA, OneShot, rounds_of, share_of_best
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:

@@ -1,32 +1,141 @@
-"""Which way a name stands for, and what "auto" takes: it asks the ways, in the order of `dpmine.options.names`."""
+"""Which way a name stands for, and what "auto" takes: it asks the ways, in the order of `dpmine.options.names`.
+
+Every mechanism out of `dpmine.selection` is a way, too: it chooses one itemset alone, k in one shot, or one after the
+other. Proof: docs/proofs/selection/composition.md.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.ways.by_mechanism import ByMechanism
+from dpmine.itemsets.ways.universe import itemset_count
+from dpmine.itemsets.ways.way import Chosen, Way
 from dpmine.options import names
 from dpmine.options.names import AUTO
+from dpmine.selection.advice import needed
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import unknown
-from dpmine.selection.top_k import in_one_shot
+from dpmine.selection.top_k import build_top_k, in_one_shot
 
 if TYPE_CHECKING:
-    from dpmine.itemsets.ways.way import ListTerms, Way
+    from dpmine.exact.bits import BitSource
+    from dpmine.itemsets.ways.universe import ItemsetUniverse
+    from dpmine.itemsets.ways.way import ListTerms
+    from dpmine.privacy import Guarantee, Zcdp
+    from dpmine.selection.top_k import TopK
 
 WAYS: dict[str, type[Way]] = {named.name: named.load() for named in names.WAYS}
 """Those with a name of their own; every mechanism is one, too."""
+_NO_CATALOGUE = (
+    "{} chooses among all itemsets of a public catalogue, because the items seen in the data are private: give "
+    "catalogue (`catalogue=FILE`), or give up privacy with `catalogue='from-data'`, or use a "
+    "mechanism that needs no catalogue, such as large_margin."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ByMechanism(Way):
+    """What a mechanism chooses of all itemsets: `dpmine.selection.top_k` says how.
+
+    Attributes:
+        top_k: the choice.
+        candidates: the number of public itemsets, None where there is no public list.
+    """
+
+    top_k: TopK
+    candidates: int | None
+
+    @classmethod
+    def suits(cls, terms: ListTerms) -> str | None:
+        """Where candidates can be listed, or need not be."""
+        kind = MECHANISMS.get(terms.mechanism)
+        listed = kind is None or terms.has_catalogue or not kind.needs_catalogue
+        return None if listed else _NO_CATALOGUE.format(terms.mechanism)
+
+    @classmethod
+    def of(cls, terms: ListTerms) -> Self:
+        """By the mechanism of that name; for "auto" by the one that needs the smallest lead."""
+        candidates = terms.candidates
+        top_k = build_top_k(
+            terms.mechanism,
+            count=terms.count,
+            epsilon=terms.epsilon,
+            delta=terms.delta,
+            neighbors=terms.neighbors,
+            candidates=candidates,
+            not_private=terms.not_private,
+            kbar=terms.kbar,
+            max_items_per_unit=_itemsets_per_unit(terms),
+        )
+        budget = top_k.count, top_k.epsilon, top_k.delta, top_k.neighbors
+        return cls(*budget, top_k, candidates, reason=top_k.reason)
+
+    @property
+    def name(self) -> str:
+        """The mechanism's."""
+        return self.top_k.name
+
+    @property
+    def zcdp(self) -> Zcdp:
+        """That of all rounds."""
+        return self.top_k.zcdp
+
+    def guarantee(self) -> Guarantee:
+        """The mechanism's, which may be none."""
+        return self.top_k.guarantee()
+
+    @property
+    def lists_what_stands_out(self) -> bool:
+        """As the mechanism does."""
+        return self.top_k.lists_what_stands_out
+
+    def lead(self) -> float:
+        """The mechanism's."""
+        return self.top_k.lead(self.candidates or 1)
+
+    def lead_over(self) -> str:
+        """The mechanism's."""
+        return self.top_k.lead_over()
+
+    def right_from(self) -> int:
+        """Where supports fall off by a power law."""
+        return self.top_k.right_from(self.candidates or 0)
+
+    def needed(self) -> str:
+        """The lead; of a single itemset in the mechanism's own words."""
+        if self.count == 1:
+            return f"{needed(self.top_k.mechanism, self.candidates, noun='itemset')}."
+        return Way.needed(self)
+
+    def rounds(self) -> str:
+        """The mechanism's."""
+        return self.top_k.rounds()
+
+    def choose(self, universe: ItemsetUniverse, *, bits: BitSource) -> Chosen:
+        """Out of all itemsets of the universe."""
+        return Chosen(self.top_k.choose(universe, bits=bits))
+
+
+def _itemsets_per_unit(terms: ListTerms) -> int | None:
+    """How many itemsets of the sizes a unit of `max_items_per_unit` items supports at most."""
+    if terms.max_items_per_unit is None:
+        return None
+    supported = itemset_count(terms.max_items_per_unit, terms.sizes)
+    if not supported:
+        raise BadParameter("max_items_per_unit must be at least the size of the itemsets.")
+    return supported
 
 
 def build_way(terms: ListTerms) -> Way:
     """The way that `terms.mechanism` stands for; of "auto", the one that says it is best, else a mechanism.
 
+    "auto" asks the ways about lists alone: a single itemset is chosen by a mechanism.
     Raises BadParameter where there is none of that name, or it cannot be used; NotPrivate for "exact" without opt-in.
     """
     if terms.mechanism == AUTO:
-        for kind in WAYS.values():
+        for kind in WAYS.values() if terms.count > 1 else ():
             if kind.suits(terms) is None and (advantage := kind.advantage(terms)):
                 return replace(kind.of(terms), reason=advantage)
         return ByMechanism.of(terms)

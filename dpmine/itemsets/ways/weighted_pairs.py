@@ -16,7 +16,7 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.exact.noise import LARGEST_SCALE, discrete_gaussian_array, whole_scale
 from dpmine.privacy import Neighbors, Zcdp
-from dpmine.selection.expected import support_needed
+from dpmine.selection.top_k import support_needed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -27,7 +27,7 @@ import numpy as np
 from flint import arb
 
 from dpmine.errors import BadParameter
-from dpmine.exact.noise import discrete_laplace, standard_normals, words
+from dpmine.exact.noise import discrete_laplace, words
 from dpmine.exact.reals import (
     Ball,
     Constant,
@@ -40,6 +40,7 @@ from dpmine.exact.reals import (
     less_than,
     logarithm,
     power_below,
+    standard_normals,
     working_precision,
 )
 

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.exact.noise import LaplaceNoise, draw
-from dpmine.exact.reals import GUARD_BITS, Ball, Formula, above, exact_ball, floor, logarithm
+from dpmine.exact.reals import GUARD_BITS, Ball, Formula, LaplaceNoise, above, draw, exact_ball, floor, logarithm
 from dpmine.models.entries import Floats, as_numbers, require_numbers, shape_of
 from dpmine.models.validation.terms import Stability
 from dpmine.parameters import Number, exact_number, whole

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 from flint import arb
 
-from dpmine.exact.noise import standard_normals
 from dpmine.exact.reals import (
     GUARD_BITS,
     Ball,
@@ -29,6 +28,7 @@ from dpmine.exact.reals import (
     StandardExponential,
     exact_ball,
     floor,
+    standard_normals,
     working_precision,
 )
 from dpmine.gaussian import profile, ratio_at

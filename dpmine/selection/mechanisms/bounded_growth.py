@@ -13,8 +13,7 @@ import numpy as np
 from flint import arb
 
 from dpmine.errors import BadParameter
-from dpmine.exact.noise import GumbelNoise, draw
-from dpmine.exact.reals import Ball, Formula, exact_ball
+from dpmine.exact.reals import Ball, Formula, GumbelNoise, draw, exact_ball
 from dpmine.selection.draws import KnownRival, noisy_order
 from dpmine.selection.mechanisms.mechanism import Mechanism
 from dpmine.selection.universes.dense import Levels

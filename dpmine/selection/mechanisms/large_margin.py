@@ -12,8 +12,21 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, draw, laplace_cdf, laplace_log_survival
-from dpmine.exact.reals import Ball, Constant, Formula, Real, exact_ball, less_than, logarithm
+from dpmine.exact.reals import (
+    Ball,
+    Constant,
+    ExponentialNoise,
+    Formula,
+    GumbelNoise,
+    LaplaceNoise,
+    Real,
+    draw,
+    exact_ball,
+    laplace_cdf,
+    laplace_log_survival,
+    less_than,
+    logarithm,
+)
 from dpmine.selection.distributions.stopping import (
     LaplacePair,
     NegativeExponential,

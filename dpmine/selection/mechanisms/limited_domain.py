@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Self
 
 import numpy as np
 
-from dpmine.exact.noise import ExponentialNoise, GumbelNoise, Noise, draw
-from dpmine.exact.reals import Ball, Formula, Real, exact_ball, logarithm
-from dpmine.selection.distributions.noisy_max import StandardNoise, winner_masses
+from dpmine.exact.reals import Ball, ExponentialNoise, Formula, GumbelNoise, Noise, Real, draw, exact_ball, logarithm
 from dpmine.selection.draws import draws_from_best
 from dpmine.selection.mechanisms.mechanism import ListWay, Mechanism
+from dpmine.selection.mechanisms.report_noisy_max import StandardNoise, winner_masses
 from dpmine.selection.universes.protocol import C
 from dpmine.selection.universes.ranking import Padded, Ranking
 

@@ -17,8 +17,7 @@ from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
-from dpmine.exact.noise import standard_normals
-from dpmine.exact.reals import Constant, Formula, floors_of_sums, working_precision
+from dpmine.exact.reals import Constant, Formula, floors_of_sums, standard_normals, working_precision
 from dpmine.models.accuracy_first.noise_reduction import BrownianLoss, brownian_reduction
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import beta
 from support.numpy_bits import NumpyBits
 
-from dpmine.exact.noise import ExponentialNoise
+from dpmine.exact.reals import ExponentialNoise
 from dpmine.models.accuracy_first import threshold_search as module
 from dpmine.models.accuracy_first.objectives import RidgeBounds, RidgeObjective
 from dpmine.models.accuracy_first.settings import SearchTerms

@@ -11,7 +11,7 @@ from models.accuracy_first.lines import least, logistic_risk, ridge_risk
 from support.cases import every
 from support.numpy_bits import NumpyBits
 
-from dpmine.exact.noise import ExponentialNoise
+from dpmine.exact.reals import ExponentialNoise
 from dpmine.models.accuracy_first.objectives import LogisticBounds, LogisticObjective, RidgeBounds, RidgeObjective
 from dpmine.models.accuracy_first.settings import SearchTerms
 from dpmine.models.accuracy_first.threshold_search import ThresholdTest, exponential_test, search

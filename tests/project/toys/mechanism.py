@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from dpmine.exact.noise import GumbelNoise
+from dpmine.exact.reals import GumbelNoise
 from dpmine.selection.draws import noisy_order
 from dpmine.selection.mechanisms.mechanism import Mechanism
 

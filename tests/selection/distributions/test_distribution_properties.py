@@ -16,10 +16,9 @@ from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
 from dpmine.selection.distributions.profile import LevelDistribution, Profile
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
-from dpmine.selection.mechanisms.exact import Exact
 from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight, StableMaximiser
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain, LimitedDomainPermuteAndFlip
-from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
+from dpmine.selection.mechanisms.report_noisy_max import Exact, Exponential, MaxOfExponentials, MaxOfLaplaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,9 @@ from support.cases import every
 from support.mechanisms import made
 
 from dpmine.privacy import Neighbors
-from dpmine.selection.distributions import noisy_max, stopping
 from dpmine.selection.distributions import profile as quadrature
+from dpmine.selection.distributions import stopping
+from dpmine.selection.mechanisms import report_noisy_max
 from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight
 from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
 
@@ -54,7 +55,7 @@ def finer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     caches = (quadrature.sum_rule, quadrature._series)
     monkeypatch.setattr(quadrature, "BLOCK_NODES", 2 * quadrature.BLOCK_NODES)
     monkeypatch.setattr(stopping, "_ORDER", 2 * stopping._ORDER)
-    monkeypatch.setattr(noisy_max, "_ORDER", 2 * noisy_max._ORDER)
+    monkeypatch.setattr(report_noisy_max, "_ORDER", 2 * report_noisy_max._ORDER)
     monkeypatch.setattr(quadrature, "HEAD", 2 * quadrature.HEAD)
     for cached in caches:
         cached.cache_clear()

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpmine.exact.noise import ExponentialNoise, LaplaceNoise
+from dpmine.exact.reals import ExponentialNoise, LaplaceNoise
 from dpmine.models.accuracy_first.threshold_search import first_above
 from support.numpy_bits import NumpyBits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from dpmine.exact.noise import Noise
+    from dpmine.exact.reals import Noise
     from dpmine.models.accuracy_first.threshold_search import ThresholdTest
 
     Make: TypeAlias = Callable[..., ThresholdTest]
