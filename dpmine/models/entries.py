@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -20,8 +20,6 @@ from dpmine.errors import BadData
 from dpmine.io.python_values import as_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import ArrayLike, NDArray
 
 Floats: TypeAlias = "NDArray[np.float64]"

@@ -28,19 +28,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.exact.noise import ExponentialNoise, draw
-from dpmine.exact.reals import Constant, Formula, above, decimal_above, exact_ball, less_than, logarithm
+from dpmine.exact.noise import ExponentialNoise, Noise, draw
+from dpmine.exact.reals import Constant, Formula, Real, above, decimal_above, exact_ball, less_than, logarithm
 from dpmine.models.accuracy_first.noise_reduction import BrownianLoss, brownian_reduction, noise_reduction
-from dpmine.models.accuracy_first.objectives import RidgeObjective
+from dpmine.models.accuracy_first.objectives import Objective, RidgeObjective
 from dpmine.models.linear.sensitivities import ROUNDOFF, project, up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.noise import Noise
-    from dpmine.exact.reals import Real
-    from dpmine.models.accuracy_first.objectives import Objective
     from dpmine.models.entries import Floats
 
 

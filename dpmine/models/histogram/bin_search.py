@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 import numpy as np
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.exact.bits import SystemBits
-from dpmine.ledger.charging import ROW
-from dpmine.models.contribution import EVERY_ROW, Bounding, SharedBudget, require_any
+from dpmine.exact.bits import BitSource, SystemBits
+from dpmine.ledger.charging import ROW, Account
+from dpmine.models.contribution import EVERY_ROW, Bounding, Places, PrivacyUnit, SharedBudget, require_any
 from dpmine.models.histogram.density import Density
 from dpmine.models.histogram.training import (
     CLIPPING,
     GRID,
+    Grid,
     HistogramTraining,
     Records,
     Space,
@@ -35,19 +36,14 @@ from dpmine.models.validation.procedure import (
     train_selected,
     train_size_of,
 )
-from dpmine.models.validation.terms import CandidateSearch, require_replace_one
+from dpmine.models.validation.terms import CandidateSearch, ValidationTerms, require_replace_one
 from dpmine.parameters import Number, exact_number, exact_share, positive, probability
 from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dpmine.exact.bits import BitSource
-    from dpmine.ledger.charging import Account
-    from dpmine.models.contribution import Places, PrivacyUnit
     from dpmine.models.entries import Entries, Floats
-    from dpmine.models.histogram.training import Grid
-    from dpmine.models.validation.terms import ValidationTerms
 
 Bins: TypeAlias = "Sequence[int | Sequence[int]]"
 """Candidates: a number of bins each, or a pair of them."""

@@ -22,7 +22,7 @@ import numpy as np
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.noise import LaplaceNoise, draw
 from dpmine.exact.reals import GUARD_BITS, Ball, Formula, above, exact_ball, floor, logarithm
-from dpmine.models.entries import Floats, as_numbers, require_numbers, shape_of
+from dpmine.models.entries import Entries, Floats, as_numbers, require_numbers, shape_of
 from dpmine.models.validation.terms import Stability
 from dpmine.parameters import Number, exact_number, whole
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.entries import Entries
 
 
 MOST_BINS = 100_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.models.contribution import SharedBudget, require_any
-from dpmine.models.linear.losses import CappedLogisticLoss, Examples, HuberLoss, LogisticLoss
+from dpmine.models.contribution import Bounding, SharedBudget, require_any
+from dpmine.models.linear.losses import CappedLogisticLoss, Examples, HuberLoss, LogisticLoss, Loss
 from dpmine.models.linear.multinomial import ClassExamples, MultinomialLoss, basis
 from dpmine.models.linear.preprocessing import FeatureBounds, UnitBall, within
 from dpmine.models.linear.training import (
@@ -24,6 +24,7 @@ from dpmine.models.linear.training import (
     regularisers,
 )
 from dpmine.models.model_file import (
+    Document,
     ModelFormat,
     SavedEstimator,
     finite,
@@ -47,15 +48,10 @@ from dpmine.parameters import Number, positive, probability, truth
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from sklearn.utils import Tags
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.contribution import Bounding
     from dpmine.models.entries import Entries, Floats, Labels
-    from dpmine.models.linear.losses import Loss
-    from dpmine.models.model_file import Document
     from dpmine.zcdp import RenyiBounds
 
 _LOGISTIC_LOSSES = (AUTO, CappedLogisticLoss.name, LogisticLoss.name)

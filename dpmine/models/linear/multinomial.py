@@ -19,14 +19,13 @@ import numpy as np
 
 from dpmine.gaussian import profile, ratio_at
 from dpmine.models.linear.losses import THINNING, Examples, Loss, in_blocks
-from dpmine.models.linear.noise import GaussianNoise, Tilt
+from dpmine.models.linear.noise import GaussianNoise, Tilt, VectorNoise
 from dpmine.models.linear.solver import Problem, inverted, turning_point
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.models.entries import Floats
-    from dpmine.models.linear.noise import VectorNoise
 
 _SCALE = (1.0 - 2.0**-30) * 0.5**0.5
 """κ: ‖(p − e_y)‖ ≤ √2, and rounding of the basis is far below 2^−30."""

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpmine.models.linear.losses import additions
+from dpmine.models.linear.losses import Examples, Loss, additions
 from dpmine.models.linear.multinomial import problem_of
-from dpmine.models.linear.noise import RADIUS_FAILURE, GammaNoise, VectorNoise
+from dpmine.models.linear.noise import RADIUS_FAILURE, GammaNoise, NoiseVector, VectorNoise
 from dpmine.models.linear.sensitivities import (
     beta1,
     beta2,
@@ -34,15 +34,12 @@ from dpmine.models.linear.sensitivities import (
     sufficient_ridge,
     up,
 )
-from dpmine.models.linear.solver import Accuracy, minimise
+from dpmine.models.linear.solver import Accuracy, Problem, minimise
 from dpmine.models.validation.terms import UNIT, Stability
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.models.entries import Floats
-    from dpmine.models.linear.losses import Examples, Loss
-    from dpmine.models.linear.noise import NoiseVector
-    from dpmine.models.linear.solver import Problem
 
 _GRID_BITS = 40  # of the radius: far below the noise, and far above the rounding of floats
 _GAMMA = GammaNoise()

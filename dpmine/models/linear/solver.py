@@ -17,6 +17,7 @@ import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.models.linear.losses import THINNING as _THINNING
+from dpmine.models.linear.losses import Examples, Loss
 from dpmine.models.linear.sensitivities import RELATIVE_ERROR, ROUNDOFF, accumulated, norm_above, up
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from dpmine.models.entries import Floats
-    from dpmine.models.linear.losses import Examples, Loss
 
 _STEPS = 300
 _FAST = 0.25  # a step that leaves more of the gradient than this wants a fresh Hessian

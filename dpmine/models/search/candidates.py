@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,6 @@ from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dpmine.exact.bits import BitSource
 
 _HINT = (

@@ -10,12 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import _safe_indexing
 
 from dpmine.errors import BadParameter
 from dpmine.exact.noise import discrete_gaussian, discrete_laplace_of_scale
-from dpmine.models.entries import is_same, shape_of
+from dpmine.models.entries import Entries, Floats, Labels, is_same, shape_of
 from dpmine.models.validation.terms import UNIT, fixed_point_mean
 from dpmine.parameters import named
 
@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import ArrayLike, NDArray
-    from sklearn.base import BaseEstimator
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.entries import Entries, Floats, Labels
     from dpmine.models.search.runs import RunBudget
 
     Scorer = Callable[[BaseEstimator | None, Entries, Labels], "Score"]

@@ -18,13 +18,12 @@ from dpmine.errors import BadParameter
 from dpmine.models.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
 from dpmine.models.accuracy_first.noise_reduction import require_increasing
 from dpmine.models.accuracy_first.objectives import LogisticBounds, RidgeBounds
-from dpmine.models.accuracy_first.settings import geometric_levels
+from dpmine.models.accuracy_first.settings import SearchTerms, geometric_levels
 from dpmine.models.accuracy_first.threshold_search import search
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dpmine.models.accuracy_first.settings import SearchTerms
 
 GIVEN: dict[str, Any] = {"excess_risk": 0.05, "regularization": 0.1, "epsilon_max": 100}
 KINDS: list[Any] = [(AccuracyFirstRidge, noisy_line), (AccuracyFirstLogistic, two_classes)]

@@ -19,14 +19,13 @@ from support.numpy_bits import NumpyBits
 
 from dpmine.gaussian import profile
 from dpmine.models.linear import perturbations
-from dpmine.models.linear.losses import CappedLogisticLoss, Examples, HuberLoss, LogisticLoss
+from dpmine.models.linear.losses import CappedLogisticLoss, Examples, HuberLoss, LogisticLoss, Loss
 from dpmine.models.linear.noise import GaussianNoise
 from dpmine.models.linear.perturbations import AlphaSplit, ObjectivePerturbation, OutputPerturbation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dpmine.models.linear.losses import Loss
 
 WIDE, NARROW = HuberLoss(Fraction(1, 2)), HuberLoss(Fraction(1, 20))
 LOSSES = [LogisticLoss(), CappedLogisticLoss(), WIDE, NARROW]

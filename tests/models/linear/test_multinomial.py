@@ -21,12 +21,7 @@ import dpmine
 from dpmine.errors import BadData, BadParameter
 from dpmine.gaussian import ratio_at
 from dpmine.models.linear.losses import additions
-from dpmine.models.linear.multinomial import (
-    ClassExamples,
-    MultinomialLoss,
-    MultinomialProblem,
-    basis,
-)
+from dpmine.models.linear.multinomial import ClassExamples, MultinomialLoss, MultinomialProblem, basis
 from dpmine.models.linear.sensitivities import project
 from dpmine.models.linear.solver import Accuracy, certified, descend, descent_steps
 

@@ -18,15 +18,7 @@ from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss, addit
 from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
 from dpmine.models.linear.preprocessing import UnitBall
 from dpmine.models.linear.sensitivities import norm_above, project, projection_rounding
-from dpmine.models.linear.solver import (
-    Accuracy,
-    Problem,
-    certified,
-    descend,
-    descent_steps,
-    gradient_bound,
-    minimise,
-)
+from dpmine.models.linear.solver import Accuracy, Problem, certified, descend, descent_steps, gradient_bound, minimise
 
 
 def problem_of(loss: Any, size: int, dimension: int, ridge: float, tilt: float = 0.3) -> tuple[Problem, Accuracy]:

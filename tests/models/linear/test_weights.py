@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,13 +17,10 @@ from support.numpy_bits import NumpyBits
 import dpmine
 from dpmine.errors import BadParameter
 from dpmine.models.linear import perturbations
-from dpmine.models.linear.losses import Examples, HuberLoss
+from dpmine.models.linear.losses import Examples, HuberLoss, Loss
 from dpmine.models.linear.multinomial import ClassExamples, MultinomialLoss, problem_of
 from dpmine.models.linear.perturbations import OutputPerturbation
 from dpmine.models.linear.training import class_weights
-
-if TYPE_CHECKING:
-    from dpmine.models.linear.losses import Loss
 
 HALF = np.array([0.5, 1.0])
 FALSE_ALARM, DRAWS = 1e-7, 2500  # of one confidence bound; the audit has two

@@ -21,13 +21,12 @@ from support.tapes import enumerate_law
 from dpmine import BadData, BadParameter
 from dpmine.itemsets.counting.miner import _affordable
 from dpmine.models.pac.conjunctions import MOST, Conjunctions, _baskets, _memory_for_all
-from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.hypothesis import HypothesisClass, Records
 from dpmine.privacy import Neighbors
 from dpmine.selection.recommend import build_mechanism
 from dpmine.selection.select import law
 
 if TYPE_CHECKING:
-    from dpmine.models.pac.hypothesis import HypothesisClass
     from dpmine.selection.universes.protocol import Level, Score
 
 VALUES = [0.0, 0.0, 1.0, -1.0, 0.25, float("nan")]

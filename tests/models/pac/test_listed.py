@@ -21,7 +21,7 @@ from support.goodness import assert_sampled_law
 import dpmine
 from dpmine import BadParameter
 from dpmine.models.pac.conjunctions import Conjunction
-from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.hypothesis import HypothesisClass, Records
 from dpmine.models.pac.listed import Listed
 from dpmine.models.pac.thresholds import PublicGrid, Threshold
 from dpmine.selection.recommend import build_mechanism
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from dpmine.models.pac.hypothesis import HypothesisClass
 
 CANARY = "4711.8125"
 ROWS = np.array([[1.0], [2.0], [3.0], [4711.8125]])
