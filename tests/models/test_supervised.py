@@ -198,6 +198,15 @@ def test_integers_in_columns_of_objects_are_classes() -> None:
     assert checked_labels(None, pd.Series(labels), 3)[1].tolist() == [-1, 1, 1]
 
 
+def test_a_missing_number_among_labels_is_called_missing_and_may_be_without_a_unit() -> None:
+    for missing in (np.nan, None, pd.NA):
+        labels = [0.0, 1.0, missing]
+        with pytest.raises(BadData, match="NaN or missing labels"):
+            dpmine.PrivateLogisticRegression().fit([[1.0]] * 3, labels)
+        model = dpmine.PrivateLogisticRegression().fit([[1.0]] * 3, labels, units=[1, 2, None])
+        assert model.classes_.tolist() == [0, 1]
+
+
 def test_a_missing_target_counts_as_0() -> None:
     targets = [np.nan, np.inf, -np.inf, 2.0]
     largest = np.finfo(np.float64).max
