@@ -18,7 +18,7 @@ from support.goodness import assert_sampled_law
 import dpmine
 from dpmine.errors import BadParameter
 from dpmine.models.search.runs import RunBudget
-from dpmine.models.search.scoring import Score, scorer_of
+from dpmine.models.search.trial import Score, scorer_of
 
 NAMES = ["accuracy", "brier", "roc_auc"]
 
