@@ -17,10 +17,9 @@ from dpmine.ledger.charging import ROW, Charge
 from dpmine.models.contribution import Bounding, require_any
 from dpmine.models.entries import Entries, Labels, known_features
 from dpmine.models.private_estimator import PlannedFit, PrivateEstimator
-from dpmine.models.search.candidates import Candidates
 from dpmine.models.search.declared import Declared, Delegating
 from dpmine.models.search.runs import RunBudget, Stopping, StoppingName, run_bounds, run_budget, run_rho, stopping_of
-from dpmine.models.search.trial import Score, require_terms, scorer_of
+from dpmine.models.search.trial import Candidates, Score, require_terms, scorer_of
 from dpmine.models.supervised import PrivateClassifier, checked_column, checked_labels, classes_note, require_column
 from dpmine.models.validation.procedure import random_split, train_size_of
 from dpmine.models.validation.terms import require_replace_one
