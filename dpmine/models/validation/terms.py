@@ -103,12 +103,10 @@ class Comparable:
     Attributes:
         scores: exact, one a candidate.
         sensitivity: what one record moves any of them by at most.
-        kind: whose sensitivities were taken.
     """
 
     scores: tuple[Fraction, ...]
     sensitivity: Fraction
-    kind: Sensitivities
 
 
 def comparable(
@@ -127,9 +125,9 @@ def comparable(
     """
     largest = max(sensitivities)
     if kind is Sensitivities.UNIFORM or largest <= 2 * min(sensitivities):
-        return Comparable(tuple(scores), largest, Sensitivities.UNIFORM)
+        return Comparable(tuple(scores), largest)
     shift = caution * utility_shift(len(scores), epsilon)
-    return Comparable(generalised_scores(scores, sensitivities, shift), Fraction(1), Sensitivities.CANDIDATE)
+    return Comparable(generalised_scores(scores, sensitivities, shift), Fraction(1))
 
 
 def generalised_scores(

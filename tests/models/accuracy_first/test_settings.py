@@ -320,9 +320,3 @@ def test_geometric_levels(first: Fraction, last: Fraction, steps: int) -> None:
     for level in levels[:-1]:
         digits = f"{float(level):.5e}"
         assert Fraction(digits) == level
-
-
-@every("levels", [(), (Fraction(0),), (Fraction(-1), Fraction(1)), (Fraction(2), Fraction(1))])
-def test_levels_that_do_not_increase(levels: tuple[Fraction, ...]) -> None:
-    with pytest.raises(BadParameter, match="epsilons must be numbers above 0, each larger"):
-        require_increasing(levels)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from models.linear.data import LOSSES
 from scipy.optimize import minimize
@@ -212,34 +210,9 @@ def test_labels_that_are_no_class_count_as_the_first() -> None:
     assert (one.coef_ == other.coef_).all()
 
 
-def test_a_model_survives_its_file() -> None:
-    features, codes = three_clouds(300)
-    frame = pd.DataFrame(features, columns=["a", "b"])
-    model = dpmine.PrivateLogisticRegression(classes=["x", "y", "z"], feature_bounds=(-1, 1), epsilon=5)
-    model.fit(frame, np.array(["x", "y", "z"])[codes])
-    text = model.to_json()
-    again = dpmine.PrivateLogisticRegression.from_json(text)
-    assert (again.predict_proba(frame) == model.predict_proba(frame)).all()
-    assert again.to_json() == text
-    document = json.loads(text)
-    for broken in [
-        {**document, "classes": ["x", "y"]},
-        {**document, "classes": ["x", "y", "y"]},
-        {**document, "classes": ["x", "y", 1]},
-        {**document, "coef": document["coef"][:2]},
-        {**document, "coef": document["coef"][0]},
-        {**document, "coef": [[1.0], [1.0, 2.0], [1.0, 2.0]]},
-        {**document, "intercept": 1.0},
-        {**document, "intercept": [1.0, 2.0]},
-        {**document, "loss": "huber"},
-    ]:
-        with pytest.raises(BadData, match="model"):
-            dpmine.PrivateLogisticRegression.from_json(json.dumps(broken))
-
-
 def test_more_than_two_classes_must_be_named_and_only_for_probabilities() -> None:
     features, codes = three_clouds(90)
-    with pytest.raises(BadData, match=r"name them all with classes=\[...\]"):
+    with pytest.raises(BadData, match="name them all with `classes="):
         dpmine.PrivateLogisticRegression().fit(features, codes)
     with pytest.raises(BadParameter, match="the two labels"):
         dpmine.PrivateHuberSVC(classes=[0, 1, 2]).fit(features, codes)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import beta
 from support.cases import every
+from support.confidence import least_loss
 from support.numpy_bits import NumpyBits
 
 from dpmine.models.linear import perturbations
@@ -18,11 +18,8 @@ from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
 from dpmine.models.linear.perturbations import AlphaSplit, ObjectivePerturbation, OutputPerturbation
 from dpmine.models.linear.sensitivities import determinant_loss, harmonic
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-FALSE_ALARM = 1e-7  # of one confidence bound; below 60 of them a test, so a test is wrong with probability below 1e-5
-DRAWS = 2500
+pytestmark = pytest.mark.usefixtures("fresh_terms")
+DRAWS = 2500  # below 60 confidence bounds a test, so a test is wrong with probability below 1e-5
 ALPHA = Fraction(1)
 PAIRS = {
     "opposite labels": (Examples(np.array([[1.0]])), Examples(np.array([[-1.0]]))),
@@ -40,28 +37,13 @@ def measured_loss(training: Any, ridge: Fraction, pair: tuple[Examples, Examples
     edges = np.quantile(np.concatenate(samples), np.linspace(0.02, 0.98, 15))
     near = np.quantile(np.abs(np.concatenate(samples)), [0.01, 0.03, 0.1])
     counts = [_counts(sample, edges, near) for sample in samples]
-    return max(_log_ratio(*both) for one in (counts, counts[::-1]) for both in zip(*one, strict=True))
+    return max(least_loss(*both, DRAWS) for one in (counts, counts[::-1]) for both in zip(*one, strict=True))
 
 
 def _counts(sample: Any, edges: Any, near: Any) -> list[int]:
     """How many outputs are in each event: above an edge, below one, near 0."""
     events = [*(sample > edge for edge in edges), *(sample < edge for edge in edges)]
     return [int(event.sum()) for event in [*events, *(np.abs(sample) < bound for bound in near)]]
-
-
-def _log_ratio(more: int, fewer: int) -> float:
-    low = beta.ppf(FALSE_ALARM, more, DRAWS - more + 1) if more else 0.0
-    high = beta.isf(FALSE_ALARM, fewer + 1, DRAWS - fewer)
-    return float(np.log(max(low, 1e-300) / high))
-
-
-@pytest.fixture(autouse=True)
-def fresh_terms() -> Iterator[None]:
-    """The public numbers are remembered; a broken twin's must not be."""
-    cache = perturbations._cached_release
-    cache.cache_clear()
-    yield
-    cache.cache_clear()
 
 
 @pytest.mark.statistical
