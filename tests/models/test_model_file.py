@@ -40,6 +40,12 @@ MODELS: dict[str, Any] = {
     "stumps": (dpmine.HypothesisSelector(lower=-1, upper=[1, 2, 1], grid=21), FRAME["a"] > 0),
     "conjunctions": (dpmine.HypothesisSelector("conjunctions"), np.where(FRAME["a"] > 0, "yes", "no")),
 }
+FURTHER: dict[str, Any] = {
+    "intercept": (dpmine.AccuracyFirstRidge(excess_risk=0.3, fit_intercept=True, x_bound=2, **TARGET), FRAME["a"]),
+    "brownian": (dpmine.AccuracyFirstLogistic(excess_risk=0.3, method="brownian", **TARGET), FRAME["a"] > 0),
+    "kept": (dpmine.AccuracyFirstLogistic(**NONE_REACHED, keep_last=True, **TARGET), FRAME["a"] > 0),
+}
+"""Models whose files have no entries of their own."""
 ODD: list[Any] = [
     None, True, -1, 0, 3.5, 10**400, float("nan"), float("inf"), CANARY, "1/0", "nan", "-1", "7", "1e30000000",
     "\ud800", [], {}, [1], ["x"], [[1]], [True, 1, 2], [10**400, 1, 1], ["a", "a", "b"], [0.1, 0.2], {"a": 1},
@@ -74,7 +80,7 @@ SHOWN = {"epsilon", "delta", "rho", "ex_post_epsilon", "epsilon_max", "dpmine"}
 
 
 def fitted(name: str) -> Any:
-    model, answers = MODELS[name]
+    model, answers = {**MODELS, **FURTHER}[name]
     return model.fit(FRAME, answers)
 
 
@@ -133,7 +139,7 @@ def test_texts_that_are_no_documents_are_rejected(name: str) -> None:
         assert CANARY not in str(caught.value)
 
 
-@every("name", MODELS)
+@every("name", [*MODELS, *FURTHER])
 def test_a_model_survives_its_file(name: str) -> None:
     model = fitted(name)
     again = type(model).from_json(model.to_json())
@@ -142,7 +148,12 @@ def test_a_model_survives_its_file(name: str) -> None:
     assert again.feature_names_in_.tolist() == ["a", "b", "ü"]
     if model.has_result:
         assert (again.predict(FRAME) == model.predict(FRAME)).all()
-    for attribute in ("classes_", "loss_", "reached_", "requested_", "coef_", "hypothesis_"):
+        with pytest.raises(BadData, match=r"features|feature names"):
+            again.predict(FRAME[["a", "b"]])
+    else:
+        with pytest.raises(BadData, match="No hypothesis reached the target"):
+            again.predict(FRAME)
+    for attribute in ("classes_", "loss_", "reached_", "requested_", "coef_", "intercept_", "hypothesis_"):
         assert str(getattr(again, attribute, None)) == str(getattr(model, attribute, None))
 
 
