@@ -142,7 +142,6 @@ def text_of(value: object) -> str:
 
 
 def _typed(kind: type[Json], value: object) -> Json:
-    """A value of that type of JSON."""
     if not isinstance(value, kind):
         raise TypeError
     return value

@@ -265,7 +265,7 @@ def test_integers_in_columns_of_objects_are_classes() -> None:
 
 def test_a_missing_number_among_labels_is_called_missing_and_may_be_without_a_unit() -> None:
     for missing in (np.nan, None, pd.NA):
-        labels = [0.0, 1.0, missing]
+        labels: Any = [0.0, 1.0, missing]
         with pytest.raises(BadData, match="NaN or missing labels"):
             dpmine.PrivateLogisticRegression().fit([[1.0]] * 3, labels)
         model = dpmine.PrivateLogisticRegression().fit([[1.0]] * 3, labels, units=[1, 2, None])

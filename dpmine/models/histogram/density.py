@@ -175,7 +175,6 @@ class Density:
 
     @property
     def _size(self) -> str:
-        """How many bins, for people."""
         return f"{self.bins} bins" if self._is_line else f"{' x '.join(map(str, self.shape))} cells"
 
     def _each(self, values: Sequence[Value]) -> Value | Sequence[Value]:

@@ -66,13 +66,6 @@ class Bounds:
         """Upper − lower."""
         return self.upper - self.lower
 
-    def edges(self, bins: int) -> Floats:
-        """The bins + 1 float64 numbers nearest to the edges of equal bins; BadParameter where two are the same."""
-        edges = np.array([float(self.lower + self.width * i / bins) for i in range(bins + 1)])
-        if not (edges[1:] > edges[:-1]).all():
-            raise BadParameter(f"{bins} bins between these bounds are too narrow for float64: shift or scale the data.")
-        return edges
-
     def clipped(self, values: Floats) -> Floats:
         """Every value put into the bounds, NaN at the lower one; total, and one record at a time."""
         low, high = float(self.lower), float(self.upper)
@@ -112,8 +105,12 @@ class Axis:
 
     @cached_property
     def edges(self) -> Floats:
-        """The bins + 1 edges."""
-        return self.bounds.edges(self.bins)
+        """The bins + 1 float64 numbers nearest to the edges of equal bins; BadParameter where two are the same."""
+        lower, width, bins = self.bounds.lower, self.bounds.width, self.bins
+        edges = np.array([float(lower + width * i / bins) for i in range(bins + 1)])
+        if not (edges[1:] > edges[:-1]).all():
+            raise BadParameter(f"{bins} bins between these bounds are too narrow for float64: shift or scale the data.")
+        return edges
 
 
 @dataclass(frozen=True)
@@ -177,7 +174,7 @@ class Space:
             raise BadParameter("The same number of bins is given twice: name every candidate once.")
         space = cls(bounds, shapes)
         for axis in (axis for grid in space.grids for axis in grid.axes):
-            axis.bounds.edges(axis.bins)  # raises where two edges are the same
+            _ = axis.edges  # raises where two are the same
         return space
 
     @property

@@ -231,14 +231,12 @@ def _of_classes(weights: Floats, classes: Labels) -> Floats:
 
 
 def _loss(name: object) -> str:
-    """The name of a loss, if it is one."""
     if name not in _LOSSES:
         raise ValueError
     return str(name)
 
 
 def _weights_of(document: Document, classes: int) -> tuple[Floats, Floats]:
-    """Coefficients and intercepts of a document."""
     if classes == 2:
         return finite_row(document["coef"]).reshape(1, -1), np.array([finite(document["intercept"])])
     coefficients, intercepts = finite_rows(document["coef"]), finite_row(document["intercept"])

@@ -109,9 +109,7 @@ class LinearSettings:
     @property
     def _alpha(self) -> Fraction:
         """ε of one training, or the smallest of its Rényi bounds."""
-        if self.renyi is not None:
-            return self.renyi.least
-        return self.shared.row_epsilon if self.search.candidates == 1 else self.search.training_epsilon
+        return self.search.training_epsilon if self.renyi is None else self.renyi.least
 
     @property
     def concentrates(self) -> bool:

@@ -241,7 +241,6 @@ class HypothesisSelector(HypothesisClassifier[PrivateChoice]):
         return selector
 
     def _set_hypothesis(self, hypotheses: AnyClass) -> None:
-        """The hypothesis that the candidate stands for."""
         self.hypothesis_ = None if self.candidate_ is None else hypotheses.hypothesis(self.candidate_)
 
     @property
@@ -269,7 +268,6 @@ def _require_columns(hypotheses: AnyClass, names: Sequence[str]) -> None:
 
 
 def _described(hypothesis: Hypothesis | None) -> tuple[str | None, dict[str, Any] | None]:
-    """The text of a hypothesis, and its parameters."""
     return (None, None) if hypothesis is None else (str(hypothesis), hypothesis.parameters())
 
 

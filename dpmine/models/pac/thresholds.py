@@ -289,6 +289,5 @@ def _by_score(parts: Sequence[tuple[int, CutSide, Runs]], scores: NDArray[np.int
 
 
 def _correct(records: Records, runs: Runs, side: CutSide) -> NDArray[np.int64]:
-    """How many records the thresholds of each run classify correctly."""
     positives = int(records.positive.sum())
     return positives - runs.gains if side is CutSide.AT_LEAST else len(records) - positives + runs.gains

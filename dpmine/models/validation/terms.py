@@ -288,8 +288,8 @@ class CandidateSearch:
 
     @property
     def training_epsilon(self) -> Fraction:
-        """α1: what is left of ε for each training."""
-        return self.epsilon * (1 - self.share)
+        """α1: what is left of ε for each training; all of it where there is one candidate, and no choice."""
+        return self.epsilon if self.candidates == 1 else self.epsilon * (1 - self.share)
 
     def chooser(self) -> Mechanism:
         """The chooser, with its share of ε. Raises BadParameter for mechanisms that cannot choose here."""

@@ -76,7 +76,7 @@ class Audited:
         for step, charge in enumerate(self.charges()):
             one, other = (_counts(weights[steps == step], edges) for steps, weights in pair)
             both = [*zip(one, other, strict=True), *zip(other, one, strict=True)]
-            found += [least_loss(more, fewer, self.runs) - charge for more, fewer in both]
+            found += [least_loss(hits, self.runs) - charge for hits in both]
         return max(found)
 
 
@@ -154,7 +154,7 @@ class Moments:
         ratios = [np.abs(noisy - second).sum(axis=1) - np.abs(noisy - first).sum(axis=1) for noisy in seen]
         edges = np.quantile(np.concatenate(ratios), np.linspace(0.5, 0.98, 13))
         counts = [[int((ratio > edge).sum()) for edge in edges] for ratio in ratios]
-        return max(least_loss(more, fewer, self.runs) for more, fewer in zip(*counts, strict=True)) - float(LEVEL)
+        return max(least_loss(hits, self.runs) for hits in zip(*counts, strict=True)) - float(LEVEL)
 
     def _noisy(self, objective: RidgeObjective, bits: NumpyBits, patch: pytest.MonkeyPatch) -> Any:
         found = []

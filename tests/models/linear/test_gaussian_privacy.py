@@ -65,15 +65,8 @@ def measured(loss: Loss, pair: Any, ridge: float, deviation: float, epsilon: flo
 
 
 def split(loss: Loss, size: int, ridge: Any, epsilon: str, delta: str) -> AlphaSplit:
-    return AlphaSplit.of(
-        loss,
-        size=size,
-        parameter=Fraction(ridge),
-        alpha=Fraction(epsilon),
-        cover=Fraction(0),
-        relieved=False,
-        noise=GaussianNoise(Fraction(delta)),
-    )
+    training = ObjectivePerturbation(loss, 1, GaussianNoise(Fraction(delta)))
+    return training.split(size, Fraction(ridge), Fraction(epsilon), cover=Fraction(0))
 
 
 @every("loss", LOSSES)
@@ -175,7 +168,7 @@ def audited(training: Any, ridge: Fraction, pair: Any, worst: Callable[[Any], An
         data = Examples(np.array([rows]).T)
         draws = (training.draw(ridge, CLAIM[0], bits=bits) for _ in range(DRAWS))
         hits.append(sum(bool(worst(training.fit(data, ridge, CLAIM[0], draw)[0])) for draw in draws))
-    return least_delta(*hits, DRAWS, float(CLAIM[0]))
+    return least_delta(hits, DRAWS, float(CLAIM[0]))
 
 
 def objective_audit(loss: Loss, ridge: Fraction, pair: Any) -> float:

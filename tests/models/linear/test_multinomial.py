@@ -18,7 +18,6 @@ from support.numpy_bits import NumpyBits
 import dpmine
 from dpmine.errors import BadData, BadParameter
 from dpmine.gaussian import ratio_at
-from dpmine.models.linear.losses import additions
 from dpmine.models.linear.multinomial import ClassExamples, MultinomialLoss, MultinomialProblem, basis
 from dpmine.models.linear.sensitivities import project
 from dpmine.models.linear.solver import Accuracy, certified, descend, descent_steps
@@ -93,9 +92,7 @@ def test_both_methods_keep_the_guarantee(ridge: float) -> None:
     data, loss = examples_of(400, 3, 4), MultinomialLoss(4)
     tilt = np.random.default_rng(3).normal(size=data.dimension) * 0.02
     radius = (1 + float(np.linalg.norm(tilt))) / ridge
-    accuracy = Accuracy.of(
-        loss, dimension=data.dimension + loss.chain, additions=additions(400), ridge=ridge, radius=radius
-    )
+    accuracy = Accuracy.of(loss, size=400, dimension=data.dimension, ridge=ridge, radius=radius)
     problem = MultinomialProblem(data, loss, np.full(data.dimension, ridge), tilt)
     found = problem.approached(accuracy.tolerance / 16)
     assert certified(problem, found, accuracy)

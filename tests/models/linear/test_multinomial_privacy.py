@@ -62,15 +62,8 @@ PAIRS = [((1.0, 0), (1.0, 1)), ((1.0, 0), (-1.0, 0)), ((1.0, 2), (-1.0, 1)), ((1
 
 
 def split(ridge: str, epsilon: str, delta: str) -> AlphaSplit:
-    return AlphaSplit.of(
-        LOSS,
-        size=1,
-        parameter=Fraction(ridge),
-        alpha=Fraction(epsilon),
-        cover=Fraction(0),
-        relieved=False,
-        noise=MultinomialGaussianNoise(Fraction(delta), 3),
-    )
+    training = ObjectivePerturbation(LOSS, 2, MultinomialGaussianNoise(Fraction(delta), 3))
+    return training.split(1, Fraction(ridge), Fraction(epsilon), cover=Fraction(0))
 
 
 @pytest.mark.slow
@@ -149,7 +142,7 @@ def audited(training: Any, ridge: Fraction, pair: Any, worst: Callable[[Any], bo
         data = ClassExamples(np.array([[row]]), np.array([code]), 3)
         draws = (training.draw(ridge, CLAIM[0], bits=bits) for _ in range(DRAWS))
         hits.append(sum(worst(training.fit(data, ridge, CLAIM[0], draw)) for draw in draws))
-    return least_delta(*hits, DRAWS, float(CLAIM[0]))
+    return least_delta(hits, DRAWS, float(CLAIM[0]))
 
 
 def objective_audit(ridge: Fraction, pair: Any) -> float:
@@ -203,7 +196,5 @@ def test_an_audit_notices_a_quarter_of_the_noise_on_the_output(monkeypatch: pyte
 
 
 def test_gamma_noise_needs_no_corners() -> None:
-    budget = AlphaSplit.of(
-        LOSS, size=1, parameter=Fraction(1), alpha=Fraction(1), cover=Fraction(0), relieved=False, noise=GammaNoise()
-    )
+    budget = ObjectivePerturbation(LOSS, 2, GammaNoise()).split(1, Fraction(1), Fraction(1), cover=Fraction(0))
     assert budget.rate == budget.tilt

@@ -76,7 +76,7 @@ def audited(mechanism: NoisyMoments, epsilon: float) -> float:
     bits = NumpyBits(3)
     edge = first @ toward if mechanism.noise.name == "gamma" else _edge(mechanism, first, second, epsilon)
     hits = [sum(bool(released(mechanism, record, bits) @ toward > edge) for _ in range(DRAWS)) for record in WORST]
-    return least_delta(*hits, DRAWS, epsilon)
+    return least_delta(hits, DRAWS, epsilon)
 
 
 def _edge(mechanism: NoisyMoments, first: Any, second: Any, epsilon: float) -> float:

@@ -121,7 +121,7 @@ def audited(weights: Any) -> float:
         data = Examples(np.array([[row], [0.0]]), weights=weights)
         draws = (training.draw(Fraction(4), Fraction(1), bits=bits) for _ in range(DRAWS))
         hits.append(sum(training.fit(data, Fraction(4), Fraction(1), draw)[0] > 0.2 for draw in draws))
-    return least_loss(*hits, DRAWS)
+    return least_loss(hits, DRAWS)
 
 
 @pytest.mark.statistical
