@@ -68,13 +68,7 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.models.entries import Entries, Floats
 
-_FORMAT = ModelFormat(
-    name="dpmine accuracy-first model",
-    command="accuracy-first",
-    kind="model_kind",
-    another="The model is of another kind than {}.",
-    unknown="The model file holds a kind of model that this version does not know.",
-)
+_FORMAT = ModelFormat(name="dpmine accuracy-first model", command="accuracy-first", kind="model_kind")
 _EMPTY_PLACES = "the risk is the mean over {} places per unit; a place that a unit leaves empty is a row of zeros"
 
 

@@ -46,13 +46,7 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.models.entries import Entries, Floats
 
-_FORMAT = ModelFormat(
-    name="dpmine ridge regression",
-    command="regress",
-    kind="model_kind",
-    another="The model is of another kind than {}.",
-    unknown="The model file holds a kind of regression that this version does not know.",
-)
+_FORMAT = ModelFormat(name="dpmine ridge regression", command="regress", kind="model_kind")
 _PUBLIC_ROWS = (
     "PrivateRidge needs neighbors='replace_one': the noise is divided by the number of rows, so it is public, and "
     "add_remove would have to hide it."
