@@ -83,7 +83,7 @@ class AsPublished(Uniform):
         training = HistogramTraining()
         selected = select_parameter(
             training,
-            self.grids,
+            self.space.grids,
             trained,
             held,
             score=density_score,

@@ -20,7 +20,7 @@ from sklearn.metrics import roc_auc_score
 from dpmine import PrivateLogisticRegression, PrivateSearchCV
 from dpmine.exact.bits import SystemBits
 from dpmine.models.search.runs import RunBudget
-from dpmine.models.search.scoring import scorer_of
+from dpmine.models.search.trial import scorer_of
 from experiments.regulariser import Set, adult, breast_cancer, digits, magic
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -9,7 +9,7 @@ Proof: docs/proofs/models/contribution_bounding.md.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -21,18 +21,15 @@ from dpmine.errors import BadData, BadParameter
 from dpmine.exact.reals import GUARD_BITS, below, exact_ball
 from dpmine.ledger.budget import checked_name
 from dpmine.ledger.charging import ROW, SomeGuarantee, of_asserted_unit
-from dpmine.models.entries import entry_by_entry, is_hashable, is_missing, shape_of
+from dpmine.models.entries import Entries, Labels, entry_by_entry, is_hashable, is_missing, shape_of
 from dpmine.models.validation.procedure import random_order
 from dpmine.parameters import LEAST_PROBABILITY, whole
 from dpmine.privacy import ExPostGuarantee
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.entries import Entries, Labels
 
     Codes: TypeAlias = NDArray[np.int64]
 

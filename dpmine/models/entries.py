@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -20,8 +20,6 @@ from dpmine.errors import BadData
 from dpmine.io.python_values import as_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import ArrayLike, NDArray
 
 Floats: TypeAlias = "NDArray[np.float64]"
@@ -128,13 +126,9 @@ def entry_by_entry(column: Any) -> NDArray[Any]:
     try:
         listed = column if reader is None else reader()
     except Exception:  # noqa: BLE001 - of one entry
-        listed = [_python(scalar) for scalar in _of_arrow(column)]
+        arrow = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)  # or pandas' around it
+        listed = [_python(scalar) for scalar in arrow]
     return np.fromiter(listed, dtype=object, count=len(listed))
-
-
-def _of_arrow(column: Any) -> Any:
-    """A column of Arrow, taken out of pandas' one where there is that around it."""
-    return column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
 
 
 def _python(scalar: pa.Scalar) -> Any:

@@ -47,8 +47,8 @@ class ModelFormat:
     name: str
     command: str
     kind: str
-    another: str
-    unknown: str
+    another: str = "The model is of another kind than {}."
+    unknown: str = "The model file holds a kind of model that this version does not know."
 
     def load(self, text: str, kinds: Mapping[str, type[Model]]) -> Model:
         """The estimator of a model file, whatever its kind. Raises BadData for any other text."""
@@ -142,7 +142,6 @@ def text_of(value: object) -> str:
 
 
 def _typed(kind: type[Json], value: object) -> Json:
-    """A value of that type of JSON."""
     if not isinstance(value, kind):
         raise TypeError
     return value

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
 from sklearn.base import BaseEstimator
 
 from dpmine.errors import BadLedger, BadParameter
-from dpmine.exact.bits import SystemBits
-from dpmine.ledger.charging import ROW, Account, without_passwords
+from dpmine.exact.bits import BitSource, SystemBits
+from dpmine.ledger.charging import ROW, Account, Charge, without_passwords
 from dpmine.models.contribution import EVERY_ROW, Bounding, PrivacyUnit, Units, require_units
-from dpmine.models.entries import known_features, shape_of
+from dpmine.models.entries import Entries, known_features, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
-    from dpmine.exact.bits import BitSource
-    from dpmine.ledger.charging import Charge
     from dpmine.ledger.ledger import Ledger
-    from dpmine.models.entries import Entries
     from dpmine.privacy import Guarantee
     from dpmine.zcdp import RenyiBounds
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sized
+from collections.abc import Callable, Sequence, Sized
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.models.entries import (
+    Entries,
+    Floats,
+    Labels,
     as_numbers,
     entry_by_entry,
     is_missing,
@@ -24,13 +27,9 @@ from dpmine.models.entries import (
 from dpmine.models.private_estimator import PrivateEstimator, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from numpy.typing import ArrayLike, NDArray
-    from sklearn.base import BaseEstimator
     from sklearn.utils import Tags
 
-    from dpmine.models.entries import Entries, Floats, Labels
 
 _MOST_CLASSES = 1000
 _PLAIN = (bool, int, float, np.number, np.bool_)
@@ -316,7 +315,7 @@ def _require_discrete(labels: Labels) -> None:
     try:
         with warnings.catch_warnings():  # they show shares of unique labels
             warnings.simplefilter("ignore")
-            check_classification_targets(labels)
+            check_classification_targets(_entries(labels) if labels.dtype.kind == "O" else labels)
     except (ValueError, TypeError):
         raise BadData(
             "Unknown label type: y is continuous or mixed, and a classifier expects two discrete classes."

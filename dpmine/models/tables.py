@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 from dpmine.errors import BadData, BadParameter, LayoutWarning, warn
 from dpmine.io.arrow import integers, is_boolean, is_integer, is_text, plain, type_name
 from dpmine.io.open import open_source
-from dpmine.io.source import Columns, quoted
+from dpmine.io.source import Columns, Source, quoted
 from dpmine.io.sources.frame import PandasSource
 from dpmine.itemsets.ingest.column_names import names_people
 from dpmine.itemsets.ingest.encode import coded
 from dpmine.itemsets.ingest.layouts import check_key
-from dpmine.ledger.charging import ROW
+from dpmine.ledger.charging import ROW, Charge
 from dpmine.models.contribution import Units
-from dpmine.models.entries import holds_numbers
+from dpmine.models.entries import Entries, Floats, Labels, holds_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from sklearn.base import BaseEstimator
 
-    from dpmine.io.source import Source
-    from dpmine.ledger.charging import Charge
-    from dpmine.models.entries import Entries, Floats, Labels
 
 _MOST_NAMED = 20  # columns in a message
 

@@ -17,6 +17,7 @@ from dpmine import BadParameter
 from experiments.metrics import (
     TOLERANCE,
     AngleMetric,
+    DistanceMetric,
     IntervalMetric,
     LineMetric,
     SampleMetric,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.models.entries import Floats
-    from experiments.metrics import DistanceMetric
 
 CELLS = 20
 """Positions are whole multiples of 1/CELLS, so that shares of the box can be counted in cells."""

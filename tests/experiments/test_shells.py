@@ -18,7 +18,7 @@ from support.effort import examples
 from dpmine import BadParameter, NotPrivate
 from dpmine.io.atomic import new_figure
 from dpmine.models.pac.conjunctions import Conjunctions
-from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.hypothesis import Hypothesis, Records
 from dpmine.models.pac.listed import Listed
 from dpmine.models.pac.thresholds import PublicGrid, Thresholds
 from dpmine.privacy import Neighbors
@@ -29,7 +29,6 @@ from experiments.shells import Shells, shells
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dpmine.models.pac.hypothesis import Hypothesis
     from dpmine.selection.universes.protocol import Universe
 
 RECORDS = 40

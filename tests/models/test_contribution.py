@@ -391,29 +391,28 @@ SAMPLES = 4000
 """Confidence 0.999999: a false alarm, or a twin that is not caught, is less likely than 1e-6."""
 
 
-def _histogram(side: float, bits: NumpyBits, *, units: bool, rows: int) -> Any:
-    x = np.concatenate([OTHERS, np.full(50, side)])
-    model = dpmine.PrivateHistogram(bins=[2], lower=0, upper=1, rows_per_unit=rows)
+def _fitted(model: Any, x: Any, y: Any, bits: NumpyBits, *, units: bool, rows: int) -> Any:
     bounding = Bounding(rows, Units.of(LONG_UNITS, "unit")) if units else contribution.EVERY_ROW
-    model._fit(x, None, bounding=bounding, bits=bits)
-    return bool(model.counts_[0] > model.counts_[1])
+    return model.set_params(rows_per_unit=rows)._fit(x, y, bounding=bounding, bits=bits)
 
 
-def _rule(side: float, bits: NumpyBits, *, units: bool, rows: int) -> Any:
-    x = np.concatenate([OTHERS, np.full(50, side)])
-    model = dpmine.HypothesisSelector("thresholds", lower=0, upper=1, grid=2, classes=[0, 1], rows_per_unit=rows)
-    bounding = Bounding(rows, Units.of(LONG_UNITS, "unit")) if units else contribution.EVERY_ROW
-    labels = np.concatenate([OTHERS > 0.5, np.full(50, side > 0.5)]).astype(int)
-    model._fit(x.reshape(-1, 1) * 0 + 0.5, labels, bounding=bounding, bits=bits)
-    return str(model.hypothesis_)
+def _histogram(side: float, bits: NumpyBits, **options: Any) -> Any:
+    counts = _fitted(dpmine.PrivateHistogram(bins=[2], lower=0, upper=1), _on(side), None, bits, **options).counts_
+    return bool(counts[0] > counts[1])
 
 
-def _classifier(side: float, bits: NumpyBits, *, units: bool, rows: int) -> Any:
-    x = np.concatenate([OTHERS, np.full(50, side)]).reshape(-1, 1) * 0 + 1.0
-    labels = np.concatenate([OTHERS > 0.5, np.full(50, side > 0.5)]).astype(int)
-    model = dpmine.PrivateLogisticRegression(lambdas=1, fit_intercept=False, classes=[0, 1], rows_per_unit=rows)
-    bounding = Bounding(rows, Units.of(LONG_UNITS, "unit")) if units else contribution.EVERY_ROW
-    return bool(model._fit(x, labels, bounding=bounding, bits=bits).coef_[0, 0] > 0)
+def _rule(side: float, bits: NumpyBits, **options: Any) -> Any:
+    model = dpmine.HypothesisSelector("thresholds", lower=0, upper=1, grid=2, classes=[0, 1])
+    return str(_fitted(model, np.full((70, 1), 0.5), (_on(side) > 0.5) * 1, bits, **options).hypothesis_)
+
+
+def _classifier(side: float, bits: NumpyBits, **options: Any) -> Any:
+    model = dpmine.PrivateLogisticRegression(lambdas=1, fit_intercept=False, classes=[0, 1])
+    return bool(_fitted(model, np.ones((70, 1)), (_on(side) > 0.5) * 1, bits, **options).coef_[0, 0] > 0)
+
+
+def _on(side: float) -> Any:
+    return np.concatenate([OTHERS, np.full(50, side)])
 
 
 def _measured(run: Any, **options: Any) -> float:

@@ -33,12 +33,19 @@ MODELS: dict[str, Any] = {
     "three classes": (dpmine.PrivateLogisticRegression(classes=[0, 1, 2]), THREE),
     "svc": (dpmine.PrivateHuberSVC(), (FRAME["a"] > 0) * 3.0 - 1),
     "ridge": (dpmine.PrivateRidge(target_bounds=(-1, 1), feature_bounds=BOX), FRAME["a"]),
+    "plain ridge": (dpmine.PrivateRidge(target_bounds=(-1, 1), norm_bound=2, fit_intercept=False), FRAME["a"]),
     "accuracy first": (dpmine.AccuracyFirstRidge(excess_risk=0.3, **TARGET), FRAME["a"]),
     "none reached": (dpmine.AccuracyFirstRidge(**NONE_REACHED, **TARGET), FRAME["a"]),
     "accurate classes": (dpmine.AccuracyFirstLogistic(excess_risk=0.3, **TARGET), (FRAME["a"] > 0).astype(int)),
     "stumps": (dpmine.HypothesisSelector(lower=-1, upper=[1, 2, 1], grid=21), FRAME["a"] > 0),
     "conjunctions": (dpmine.HypothesisSelector("conjunctions"), np.where(FRAME["a"] > 0, "yes", "no")),
 }
+FURTHER: dict[str, Any] = {
+    "intercept": (dpmine.AccuracyFirstRidge(excess_risk=0.3, fit_intercept=True, x_bound=2, **TARGET), FRAME["a"]),
+    "brownian": (dpmine.AccuracyFirstLogistic(excess_risk=0.3, method="brownian", **TARGET), FRAME["a"] > 0),
+    "kept": (dpmine.AccuracyFirstLogistic(**NONE_REACHED, keep_last=True, **TARGET), FRAME["a"] > 0),
+}
+"""Models whose files have no entries of their own."""
 ODD: list[Any] = [
     None, True, -1, 0, 3.5, 10**400, float("nan"), float("inf"), CANARY, "1/0", "nan", "-1", "7", "1e30000000",
     "\ud800", [], {}, [1], ["x"], [[1]], [True, 1, 2], [10**400, 1, 1], ["a", "a", "b"], [0.1, 0.2], {"a": 1},
@@ -54,8 +61,11 @@ FOR_ONE: dict[str, list[Any]] = {
         [10**30, 1],
         "ab",
         [0.5, float("inf")],
+        [1, 2],
         [1, 2, 3],
     ],
+    "coef": [[[1.0], [1.0, 2.0], [1.0, 2.0]], [[1.0] * 3] * 2],
+    "intercept": [[1.0, 2.0]],
     "feature_bounds": [{"lower": [0], "upper": [1]}, {"lower": [1] * 3, "upper": [0] * 3}],
     "requested": [dict.fromkeys(["excess_risk", "regularization", "failure_probability", "epsilon_max", "x_bound"], 1)],
     "format": ["dpmine linear classifier", "dpmine accuracy-first model", "dpmine hypothesis"],
@@ -71,7 +81,7 @@ SHOWN = {"epsilon", "delta", "rho", "ex_post_epsilon", "epsilon_max", "dpmine"}
 
 
 def fitted(name: str) -> Any:
-    model, answers = MODELS[name]
+    model, answers = {**MODELS, **FURTHER}[name]
     return model.fit(FRAME, answers)
 
 
@@ -130,7 +140,7 @@ def test_texts_that_are_no_documents_are_rejected(name: str) -> None:
         assert CANARY not in str(caught.value)
 
 
-@every("name", MODELS)
+@every("name", [*MODELS, *FURTHER])
 def test_a_model_survives_its_file(name: str) -> None:
     model = fitted(name)
     again = type(model).from_json(model.to_json())
@@ -139,7 +149,12 @@ def test_a_model_survives_its_file(name: str) -> None:
     assert again.feature_names_in_.tolist() == ["a", "b", "ü"]
     if model.has_result:
         assert (again.predict(FRAME) == model.predict(FRAME)).all()
-    for attribute in ("classes_", "loss_", "reached_", "requested_", "coef_", "hypothesis_"):
+        with pytest.raises(BadData, match=r"features|feature names"):
+            again.predict(FRAME[["a", "b"]])
+    else:
+        with pytest.raises(BadData, match="No hypothesis reached the target"):
+            again.predict(FRAME)
+    for attribute in ("classes_", "loss_", "reached_", "requested_", "coef_", "intercept_", "hypothesis_"):
         assert str(getattr(again, attribute, None)) == str(getattr(model, attribute, None))
 
 

@@ -11,7 +11,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.exceptions import NotFittedError
 from support.cases import every
+from support.command_line import CANARY
 from support.numpy_bits import NumpyBits
 
 import dpmine
@@ -75,6 +77,69 @@ def test_no_label_of_a_row_causes_an_error_where_the_classes_are_named(name: str
         labels[-1] = odd
         estimator.fit(_column(1.0), labels)
         assert estimator.classes_.tolist() == CLASSES
+
+
+ALONE = sorted(set(ESTIMATORS) - {"search"})  # which takes whatever its estimator does
+LEARNING = {"logistic", "bounded", "svc", "stumps", "conjunctions", "accuracy first"}
+"""Those that learn the classes of two rows."""
+BAD_FEATURES: list[Any] = [
+    (np.array([[CANARY], ["x"]]), [0, 1], "encode categories"),
+    (pd.DataFrame({"price": [1.0, 2.0], "town": [CANARY, "b"]}), [0, 1], "encode categories"),
+    (np.array([[1.0], [2j]]), [0, 1], "Complex data"),
+    (np.array([["2026-01-01"], ["2026-01-02"]], dtype="datetime64[D]"), [0, 1], "must be numbers"),
+    ([[1.0], [2.0]], [0, 1, 1], "inconsistent numbers of samples"),
+    ([[1.0], [2.0]], None, "y is None"),
+    ([1.0, 2.0], [0, 1], "Reshape your data"),
+    (np.empty((0, 2)), [], "0 sample"),
+    (np.empty((2, 0)), [0, 1], "0 feature"),
+    ([[1.0], [2.0, 3.0]], [0, 1], "equal length"),
+]
+BAD_TARGETS: list[Any] = [
+    ([[1.0], [2.0]], np.array([CANARY, "x"]), "1d array of numbers"),
+    ([[1.0], [2.0]], np.array([[1, 2], [3, 4]]), "1d array"),
+]
+BAD_LABELS: list[Any] = [
+    ([[1.0], [2.0]], [0.0, np.nan], "y contains NaN"),
+    ([[1.0], [2.0]], np.array([0, pd.NA], dtype=object), "missing labels"),
+    ([[1.0], [2.0]], np.array([pd.NaT, "a"], dtype=object), "missing labels"),
+    ([[1.0], [2.0]], [CANARY, CANARY], "one class only"),
+    ([[1.0], [2.0], [3.0]], [1, 2, 3], "more than two classes"),
+    ([[1.0], [2.0]], [0.5, 0.7], "continuous"),
+]
+
+
+@every(
+    ("name", "features", "answers", "hint"),
+    [
+        *[(name, *case) for name in ALONE for case in BAD_FEATURES],
+        *[(name, *case) for name in ("ridge", "fixed ridge") for case in BAD_TARGETS],
+        *[(name, *case) for name in LEARNING for case in BAD_LABELS],
+    ],
+)
+def test_bad_data_are_rejected_without_a_value(name: str, features: Any, answers: Any, hint: str) -> None:
+    estimator = ESTIMATORS[name]()
+    if not isinstance(estimator, REGRESSORS):
+        estimator.set_params(classes=None)
+    with pytest.raises(BadData, match=hint) as caught:
+        estimator.fit(features, answers)
+    assert CANARY not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@every("name", sorted(LEARNING))
+def test_a_fit_that_fails_leaves_nothing_behind(name: str) -> None:
+    estimator = ESTIMATORS[name]()
+    features, answers = _column(1.0), _answers(estimator)
+    estimator.fit(features, answers)
+    with pytest.raises(BadData):
+        estimator.fit(features, answers[:-1])
+    assert estimator.classes_.tolist() == CLASSES, "rejected before the charge, when the earlier fit stays"
+    with pytest.raises(BadData, match="one class only"):
+        estimator.set_params(classes=None).fit(features, ["no"] * len(features))
+    assert not hasattr(estimator, "classes_")
+    with pytest.raises(NotFittedError):
+        estimator.predict(features)
 
 
 def test_a_label_that_is_no_class_counts_as_the_first() -> None:
@@ -203,6 +268,15 @@ def test_integers_in_columns_of_objects_are_classes() -> None:
     labels = np.array([0, 1, 1], dtype=object)
     assert checked_labels(None, labels, 3)[1].tolist() == [-1, 1, 1]
     assert checked_labels(None, pd.Series(labels), 3)[1].tolist() == [-1, 1, 1]
+
+
+def test_a_missing_number_among_labels_is_called_missing_and_may_be_without_a_unit() -> None:
+    for missing in (np.nan, None, pd.NA):
+        labels: Any = [0.0, 1.0, missing]
+        with pytest.raises(BadData, match="NaN or missing labels"):
+            dpmine.PrivateLogisticRegression().fit([[1.0]] * 3, labels)
+        model = dpmine.PrivateLogisticRegression().fit([[1.0]] * 3, labels, units=[1, 2, None])
+        assert model.classes_.tolist() == [0, 1]
 
 
 def test_a_missing_target_counts_as_0() -> None:

@@ -11,7 +11,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.models.accuracy_first.objectives import LogisticBounds, LogisticObjective, RidgeBounds, RidgeObjective
+from dpmine.models.accuracy_first.objectives import (
+    LogisticBounds,
+    LogisticObjective,
+    Objective,
+    RidgeBounds,
+    RidgeObjective,
+)
 from dpmine.models.accuracy_first.settings import (
     DEFAULT_SLACK,
     DEFAULT_STEPS,
@@ -23,9 +29,10 @@ from dpmine.models.accuracy_first.settings import (
     whole_steps,
 )
 from dpmine.models.accuracy_first.threshold_search import Method, falling_noise, search
-from dpmine.models.contribution import SharedBudget, require_any
+from dpmine.models.contribution import Bounding, Places, SharedBudget, require_any
 from dpmine.models.linear.losses import Examples
 from dpmine.models.model_file import (
+    Document,
     ModelFormat,
     SavedEstimator,
     finite_row,
@@ -50,7 +57,7 @@ from dpmine.models.supervised import (
     linear_values,
 )
 from dpmine.models.validation.terms import require_replace_one
-from dpmine.parameters import named, positive, probability, truth
+from dpmine.parameters import Number, named, positive, probability, truth
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
@@ -59,19 +66,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.accuracy_first.objectives import Objective
-    from dpmine.models.contribution import Bounding, Places
     from dpmine.models.entries import Entries, Floats
-    from dpmine.models.model_file import Document
-    from dpmine.parameters import Number
 
-_FORMAT = ModelFormat(
-    name="dpmine accuracy-first model",
-    command="accuracy-first",
-    kind="model_kind",
-    another="The model is of another kind than {}.",
-    unknown="The model file holds a kind of model that this version does not know.",
-)
+_FORMAT = ModelFormat(name="dpmine accuracy-first model", command="accuracy-first", kind="model_kind")
 _EMPTY_PLACES = "the risk is the mean over {} places per unit; a place that a unit leaves empty is a row of zeros"
 
 

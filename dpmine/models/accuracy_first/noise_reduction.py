@@ -27,7 +27,7 @@ import numpy as np
 from flint import arb
 
 from dpmine.errors import BadParameter
-from dpmine.exact.noise import discrete_laplace, words
+from dpmine.exact.noise import Integers, discrete_laplace, words
 from dpmine.exact.reals import (
     Ball,
     Constant,
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.noise import Integers
-    from dpmine.exact.reals import Ball
     from dpmine.models.entries import Floats
 
 

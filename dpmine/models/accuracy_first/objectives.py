@@ -17,14 +17,12 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from dpmine.errors import BadParameter
-from dpmine.models.linear.losses import LogisticLoss
-from dpmine.models.linear.losses import additions as solver_additions
+from dpmine.models.linear.losses import Examples, LogisticLoss
 from dpmine.models.linear.sensitivities import PADDING, ROUNDOFF, accumulated, project, solution_sensitivity, up
 from dpmine.models.linear.solver import Accuracy, Problem, minimise, require_short, solver_note
 
 if TYPE_CHECKING:
     from dpmine.models.entries import Floats
-    from dpmine.models.linear.losses import Examples
 
 
 BLOCK = 16_384
@@ -213,8 +211,8 @@ class LogisticBounds(RiskBounds):
         """The solver's public goal τ: what it finds is within τ/λ of θ*."""
         return Accuracy.of(
             LogisticLoss(),
+            size=self.size,
             dimension=self.dimension,
-            additions=solver_additions(self.size),
             ridge=self.ridge,
             radius=self.radius,
             advice=f"{_LAMBDA} take a larger one, or fewer features",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -12,21 +12,17 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import decimal_above
 from dpmine.models.accuracy_first.noise_reduction import require_increasing
-from dpmine.models.accuracy_first.threshold_search import DIGITS, ThresholdTest, exponential_test
+from dpmine.models.accuracy_first.threshold_search import DIGITS, Method, SearchOutcome, ThresholdTest, exponential_test
 from dpmine.models.linear.preprocessing import shortened
 from dpmine.models.linear.sensitivities import float_above
 from dpmine.models.supervised import MISSING_NOTE
-from dpmine.parameters import positive, whole
+from dpmine.parameters import Number, positive, whole
 from dpmine.privacy import ExPostGuarantee, Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from dpmine.models.accuracy_first.objectives import Objective, RiskBounds
-    from dpmine.models.accuracy_first.threshold_search import Method, SearchOutcome
     from dpmine.models.contribution import SharedBudget
     from dpmine.models.entries import Floats
-    from dpmine.parameters import Number
 
 
 PUBLIC_ROWS = "This needs neighbors='replace_one': the number of rows enters every sensitivity, so it is public."

@@ -32,6 +32,8 @@ from dpmine.exact.reals import (
     Constant,
     ExponentialNoise,
     Formula,
+    Noise,
+    Real,
     above,
     decimal_above,
     draw,
@@ -40,15 +42,13 @@ from dpmine.exact.reals import (
     logarithm,
 )
 from dpmine.models.accuracy_first.noise_reduction import BrownianLoss, brownian_reduction, noise_reduction
-from dpmine.models.accuracy_first.objectives import RidgeObjective
+from dpmine.models.accuracy_first.objectives import Objective, RidgeObjective
 from dpmine.models.linear.sensitivities import ROUNDOFF, project, up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.reals import Noise, Real
-    from dpmine.models.accuracy_first.objectives import Objective
     from dpmine.models.entries import Floats
 
 
@@ -128,12 +128,8 @@ def brownian_hypotheses(
     times = [loss.time_for(epsilon) for epsilon in epsilons]
     if any(late >= soon for soon, late in pairwise(times)):
         raise BadParameter("epsilons are too close together for Brownian noise: leave a ratio of 1.0001 between them.")
-    return projected(brownian_reduction(objective.minimiser, times, _grid(times[-1]), bits=bits), bounds.radius)
-
-
-def _grid(variance: Fraction) -> Fraction:
-    """A power of two, about 2^−20 of the least noise."""
-    return Fraction(2) ** (math.frexp(math.sqrt(float(variance)))[1] - _GRID_BITS)
+    grid = Fraction(2) ** (math.frexp(math.sqrt(float(times[-1])))[1] - _GRID_BITS)
+    return projected(brownian_reduction(objective.minimiser, times, grid, bits=bits), bounds.radius)
 
 
 def projected(vectors: Iterable[Floats], radius: float) -> Iterator[Floats]:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 import numpy as np
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.exact.bits import SystemBits
-from dpmine.ledger.charging import ROW
-from dpmine.models.contribution import EVERY_ROW, Bounding, SharedBudget, require_any
+from dpmine.exact.bits import BitSource, SystemBits
+from dpmine.ledger.charging import ROW, Account
+from dpmine.models.contribution import EVERY_ROW, Bounding, Places, PrivacyUnit, SharedBudget, require_any
 from dpmine.models.histogram.density import Density
 from dpmine.models.histogram.training import (
     CLIPPING,
@@ -35,19 +35,14 @@ from dpmine.models.validation.procedure import (
     train_selected,
     train_size_of,
 )
-from dpmine.models.validation.terms import CandidateSearch, require_replace_one
+from dpmine.models.validation.terms import CandidateSearch, ValidationTerms, require_replace_one
 from dpmine.parameters import Number, exact_number, exact_share, positive, probability
 from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dpmine.exact.bits import BitSource
-    from dpmine.ledger.charging import Account
-    from dpmine.models.contribution import Places, PrivacyUnit
     from dpmine.models.entries import Entries, Floats
-    from dpmine.models.histogram.training import Grid
-    from dpmine.models.validation.terms import ValidationTerms
 
 Bins: TypeAlias = "Sequence[int | Sequence[int]]"
 """Candidates: a number of bins each, or a pair of them."""
@@ -107,19 +102,9 @@ class BinSearch:
         return cls(space, trained, search, shared)
 
     @property
-    def grids(self) -> Sequence[Grid]:
-        """The candidates."""
-        return self.space.grids
-
-    @property
     def cells(self) -> tuple[int, ...]:
         """How many bins, or cells, each of them has."""
-        return tuple(grid.bins for grid in self.grids)
-
-    @property
-    def training_epsilon(self) -> Fraction:
-        """A record's ε for the noise of the released counts; what is left of its ε chooses the bins."""
-        return self.shared.row_epsilon if len(self.cells) == 1 else self.search.training_epsilon
+        return tuple(grid.bins for grid in self.space.grids)
 
     @property
     def count_error(self) -> int:
@@ -128,11 +113,11 @@ class BinSearch:
         A count's noise is Lap(2/α), rounded to a grid: beyond (2/α) ln 20 and half a step with probability 1/20.
         A negative count that is raised to 0 is nearer to the true one.
         """
-        return ceil(2 * log(20) / self.training_epsilon + GRID)
+        return ceil(2 * log(20) / self.search.training_epsilon + GRID)
 
     def guarantee(self) -> Guarantee:
         """The most that `density` will guarantee, before its notes."""
-        delta = Fraction(0) if len(self.cells) == 1 else self.shared.row_delta
+        delta = Fraction(0) if self.search.candidates == 1 else self.shared.row_delta
         return self.shared.of_unit(Guarantee(self.shared.row_epsilon, delta, Neighbors.REPLACE_ONE, "row"))
 
     def density(self, x: Entries, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Density:
@@ -146,7 +131,7 @@ class BinSearch:
         places = bounding.places(len(clipped), bits=bits)
         if bounding.units is not None:
             require_any(places)
-        return (self._only if len(self.cells) == 1 else self._chosen)(clipped, places, bits=bits)
+        return (self._only if self.search.candidates == 1 else self._chosen)(clipped, places, bits=bits)
 
     def terms(self, train_size: int, validation_size: int) -> ValidationTerms:
         """The public terms of a validation with these numbers of records; half of δ is for an approximate chooser."""
@@ -157,8 +142,8 @@ class BinSearch:
         """One candidate: nothing is chosen, so that all of ε and all records train."""
         if not places.units:
             raise BadData("x holds no records.")
-        every, alpha = Records.of(clipped[places.rows()]), self.training_epsilon
-        model = train_candidates(HistogramTraining(), self.grids, every, alpha, bits=bits)[0]
+        every, alpha = Records.of(clipped[places.rows()]), self.search.training_epsilon
+        model = train_candidates(HistogramTraining(), self.space.grids, every, alpha, bits=bits)[0]
         return Density(model, self.space.candidates, None, self.guarantee().noting(CLIPPING))
 
     def _chosen(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
@@ -174,7 +159,7 @@ class BinSearch:
         training = HistogramTraining()
         selected = select_parameter(
             training,
-            self.grids,
+            self.space.grids,
             Records.of(trained),
             Records.of(held_out, held),
             score=density_score,

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dpmine.errors import BadData
-from dpmine.exact.bits import SystemBits
+from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.exact.noise import uniforms_below, words
 from dpmine.exact.reals import uniform_below
 from dpmine.io.atomic import new_figure
-from dpmine.models.histogram.training import GRID_BITS
+from dpmine.models.histogram.training import GRID_BITS, Axis, NoisyHistogram
 from dpmine.parameters import whole
 from dpmine.privacy import Guarantee, rounded_up
 from dpmine.version import __version__
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
-    from dpmine.exact.bits import BitSource
     from dpmine.models.entries import Floats
-    from dpmine.models.histogram.training import Axis, NoisyHistogram
 
 
 Value = TypeVar("Value")
@@ -177,7 +175,6 @@ class Density:
 
     @property
     def _size(self) -> str:
-        """How many bins, for people."""
         return f"{self.bins} bins" if self._is_line else f"{' x '.join(map(str, self.shape))} cells"
 
     def _each(self, values: Sequence[Value]) -> Value | Sequence[Value]:

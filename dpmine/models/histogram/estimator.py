@@ -11,9 +11,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import _check_feature_names
 
 from dpmine.errors import BadData
-from dpmine.exact.bits import SystemBits
-from dpmine.models.entries import require_names
-from dpmine.models.histogram.bin_search import BinSearch
+from dpmine.exact.bits import BitSource, SystemBits
+from dpmine.models.entries import Entries, Floats, require_names
+from dpmine.models.histogram.bin_search import Bins, BinSearch, Bound
 from dpmine.models.histogram.training import as_records, require_records
 from dpmine.models.private_estimator import PrivateEstimator
 
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
-    from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding
-    from dpmine.models.entries import Entries, Floats
-    from dpmine.models.histogram.bin_search import Bins, Bound
     from dpmine.models.histogram.density import Density
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee

@@ -21,7 +21,7 @@ import numpy as np
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.reals import GUARD_BITS, Ball, Formula, LaplaceNoise, above, draw, exact_ball, floor, logarithm
-from dpmine.models.entries import Floats, as_numbers, require_numbers, shape_of
+from dpmine.models.entries import Entries, Floats, as_numbers, require_numbers, shape_of
 from dpmine.models.validation.terms import Stability
 from dpmine.parameters import Number, exact_number, whole
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.entries import Entries
 
 
 MOST_BINS = 100_000
@@ -65,13 +64,6 @@ class Bounds:
     def width(self) -> Fraction:
         """Upper − lower."""
         return self.upper - self.lower
-
-    def edges(self, bins: int) -> Floats:
-        """The bins + 1 float64 numbers nearest to the edges of equal bins; BadParameter where two are the same."""
-        edges = np.array([float(self.lower + self.width * i / bins) for i in range(bins + 1)])
-        if not (edges[1:] > edges[:-1]).all():
-            raise BadParameter(f"{bins} bins between these bounds are too narrow for float64: shift or scale the data.")
-        return edges
 
     def clipped(self, values: Floats) -> Floats:
         """Every value put into the bounds, NaN at the lower one; total, and one record at a time."""
@@ -112,8 +104,12 @@ class Axis:
 
     @cached_property
     def edges(self) -> Floats:
-        """The bins + 1 edges."""
-        return self.bounds.edges(self.bins)
+        """The bins + 1 float64 numbers nearest to the edges of equal bins; BadParameter where two are the same."""
+        lower, width, bins = self.bounds.lower, self.bounds.width, self.bins
+        edges = np.array([float(lower + width * i / bins) for i in range(bins + 1)])
+        if not (edges[1:] > edges[:-1]).all():
+            raise BadParameter(f"{bins} bins between these bounds are too narrow for float64: shift or scale the data.")
+        return edges
 
 
 @dataclass(frozen=True)
@@ -177,7 +173,7 @@ class Space:
             raise BadParameter("The same number of bins is given twice: name every candidate once.")
         space = cls(bounds, shapes)
         for axis in (axis for grid in space.grids for axis in grid.axes):
-            axis.bounds.edges(axis.bins)  # raises where two edges are the same
+            _ = axis.edges  # raises where two are the same
         return space
 
     @property

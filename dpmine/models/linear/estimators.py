@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.models.contribution import SharedBudget, require_any
-from dpmine.models.linear.losses import CappedLogisticLoss, Examples, HuberLoss, LogisticLoss
+from dpmine.models.contribution import Bounding, SharedBudget, require_any
+from dpmine.models.linear.losses import CappedLogisticLoss, Examples, HuberLoss, LogisticLoss, Loss
 from dpmine.models.linear.multinomial import ClassExamples, MultinomialLoss, basis
 from dpmine.models.linear.preprocessing import FeatureBounds, UnitBall, within
 from dpmine.models.linear.training import (
@@ -24,6 +24,7 @@ from dpmine.models.linear.training import (
     regularisers,
 )
 from dpmine.models.model_file import (
+    Document,
     ModelFormat,
     SavedEstimator,
     finite,
@@ -47,15 +48,10 @@ from dpmine.parameters import Number, positive, probability, truth
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from sklearn.utils import Tags
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.contribution import Bounding
     from dpmine.models.entries import Entries, Floats, Labels
-    from dpmine.models.linear.losses import Loss
-    from dpmine.models.model_file import Document
     from dpmine.zcdp import RenyiBounds
 
 _LOGISTIC_LOSSES = (AUTO, CappedLogisticLoss.name, LogisticLoss.name)
@@ -235,14 +231,12 @@ def _of_classes(weights: Floats, classes: Labels) -> Floats:
 
 
 def _loss(name: object) -> str:
-    """The name of a loss, if it is one."""
     if name not in _LOSSES:
         raise ValueError
     return str(name)
 
 
 def _weights_of(document: Document, classes: int) -> tuple[Floats, Floats]:
-    """Coefficients and intercepts of a document."""
     if classes == 2:
         return finite_row(document["coef"]).reshape(1, -1), np.array([finite(document["intercept"])])
     coefficients, intercepts = finite_rows(document["coef"]), finite_row(document["intercept"])

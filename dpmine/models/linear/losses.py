@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dpmine.errors import BadParameter
+from dpmine.models.linear.sensitivities import ROUNDOFF
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from dpmine.models.entries import Floats
 
 
-_ROUNDOFF = 2.0**-53
-_FEW = 32.0 * _ROUNDOFF
+_FEW = 32.0 * ROUNDOFF
 """A few units in the last place of numbers up to 1; the exponential is taken to be right to some of them."""
 NARROWEST = Fraction(1, 1000)
 """The least h: a narrower corner is hardly another loss, takes the solver longer, and rounding grows with 1/h."""
@@ -153,7 +153,7 @@ class HuberLoss(Loss):
     @property
     def rounding(self) -> float:
         """(1 + h)u/(2h) for the sum 1 + h, u = 2^−53, and a few units in the last place for the rest."""
-        return (1.0 + float(self.width)) * float(self.smoothness) * _ROUNDOFF + _FEW
+        return (1.0 + float(self.width)) * float(self.smoothness) * ROUNDOFF + _FEW
 
     def derivative(self, margins: Floats) -> Floats:
         """−min(1, max(0, (1 + h − z)/(2h)))."""

@@ -19,18 +19,17 @@ import numpy as np
 
 from dpmine.gaussian import profile, ratio_at
 from dpmine.models.linear.losses import THINNING, Examples, Loss, in_blocks
-from dpmine.models.linear.noise import GaussianNoise, Tilt
+from dpmine.models.linear.noise import GaussianNoise, Tilt, VectorNoise
+from dpmine.models.linear.sensitivities import ROUNDOFF
 from dpmine.models.linear.solver import Problem, inverted, turning_point
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.models.entries import Floats
-    from dpmine.models.linear.noise import VectorNoise
 
 _SCALE = (1.0 - 2.0**-30) * 0.5**0.5
 """κ: ‖(p − e_y)‖ ≤ √2, and rounding of the basis is far below 2^−30."""
-_ROUNDOFF = 2.0**-53
 _NEWTON_STEPS, _CONJUGATE_STEPS = 200, 250
 _CLOSER = 0.9  # a step that leaves more of the gradient than this is searched along
 _SHARES = 32  # trials of the share of δ that belongs to the farthest corners
@@ -77,7 +76,7 @@ class MultinomialLoss(Loss):
     @property
     def rounding(self) -> float:
         """A few units in the last place, and those of the sum of powers and of the product with the basis."""
-        return (64.0 + 4.0 * self._product) * _ROUNDOFF
+        return (64.0 + 4.0 * self._product) * ROUNDOFF
 
     @property
     def chain(self) -> int:

@@ -161,7 +161,7 @@ class GammaNoise(VectorNoise):
 
     def quantile(self, dimension: int, failure: Fraction) -> float:
         """The quantile of Gamma(d, 1)."""
-        return _norm_quantile(Fraction(dimension), failure, _exactly)
+        return _norm_quantile(Fraction(dimension), failure, 1)
 
     def coordinate_quantile(self, dimension: int, failure: float) -> float:
         """That of a mixture of normal variables."""
@@ -193,7 +193,7 @@ class _NormalNoise(VectorNoise):
 
     def quantile(self, dimension: int, failure: Fraction) -> float:
         """The quantile of the chi distribution: ‖R‖²/2 is Gamma(d/2, 1)."""
-        return _norm_quantile(Fraction(dimension, 2), failure, _half_square)
+        return _norm_quantile(Fraction(dimension, 2), failure, 2)
 
     def coordinate_quantile(self, dimension: int, failure: float) -> float:  # noqa: ARG002 - they are independent
         """That of the normal distribution."""
@@ -306,14 +306,6 @@ def _tilt_divergence(order: Fraction, rate: Fraction) -> Ball:
     return _gaussian_divergence(order, rate) + more
 
 
-def _exactly(radius: float) -> Ball:
-    return arb(radius)
-
-
-def _half_square(radius: float) -> Ball:
-    return arb(radius) ** 2 / 2
-
-
 def _affine(shift: Fraction, factor: Fraction, noise: Ball) -> Ball:
     return exact_ball(shift) + exact_ball(factor) * noise
 
@@ -328,8 +320,8 @@ def _stretch(norm: Ball, *normals: Ball) -> Ball:
 
 
 @lru_cache(maxsize=1024)
-def _norm_quantile(shape: Fraction, failure: Fraction, scaled: Callable[[float], Ball]) -> float:
-    """The least r found with P(G > scaled(r)) ≤ `failure` for G of the distribution Gamma(shape, 1), rounded up.
+def _norm_quantile(shape: Fraction, failure: Fraction, power: int) -> float:
+    """The least r found with P(G > r^power/power) ≤ `failure` for G of the distribution Gamma(shape, 1), rounded up.
 
     By bisection on the regularised upper incomplete gamma function in ball arithmetic.
     """
@@ -337,7 +329,7 @@ def _norm_quantile(shape: Fraction, failure: Fraction, scaled: Callable[[float],
         target, order = exact_ball(failure), exact_ball(shape)
 
         def suffices(radius: float) -> bool:
-            return bool(scaled(radius).gamma_upper(order, regularized=True) < target)
+            return bool((arb(radius) ** power / power).gamma_upper(order, regularized=True) < target)
 
         return _least(suffices)
 

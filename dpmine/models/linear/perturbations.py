@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpmine.models.linear.losses import additions
 from dpmine.models.linear.multinomial import problem_of
-from dpmine.models.linear.noise import RADIUS_FAILURE, GammaNoise, VectorNoise
+from dpmine.models.linear.noise import RADIUS_FAILURE, GammaNoise, NoiseVector, VectorNoise
 from dpmine.models.linear.sensitivities import (
     beta1,
     beta2,
@@ -34,15 +33,13 @@ from dpmine.models.linear.sensitivities import (
     sufficient_ridge,
     up,
 )
-from dpmine.models.linear.solver import Accuracy, minimise
+from dpmine.models.linear.solver import Accuracy, Problem, minimise
 from dpmine.models.validation.terms import UNIT, Stability
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.models.entries import Floats
     from dpmine.models.linear.losses import Examples, Loss
-    from dpmine.models.linear.noise import NoiseVector
-    from dpmine.models.linear.solver import Problem
 
 _GRID_BITS = 40  # of the radius: far below the noise, and far above the rounding of floats
 _GAMMA = GammaNoise()
@@ -209,32 +206,6 @@ class AlphaSplit:
     rate: Fraction
     cover: Fraction
 
-    @classmethod
-    def of(
-        cls,
-        loss: Loss,
-        *,
-        size: int,
-        parameter: Fraction,
-        alpha: Fraction,
-        cover: Fraction,
-        relieved: bool,
-        noise: VectorNoise = _GAMMA,
-    ) -> AlphaSplit:
-        """With a = α − cover: Λ = max(λ, c/(n(e^{a/2} − 1))) and α' ≥ a − ln(1 + c/(nΛ)), which is at least a/2.
-
-        With a smaller intercept penalty, the last ridge is as small as another a/16 allows, and no larger than Λ.
-        """
-        rest = alpha - cover
-        c, rank = float_above(loss.bend), loss.columns
-        ridge = max(float_above(parameter), sufficient_ridge(size, c, _below(rest), rank))
-        needed = max(sufficient_ridge(2 * size, c, _below(rest / _RELIEF), rank), ridge / 16, _LIGHTEST)
-        last = min(ridge, needed) if relieved else ridge
-        weakest = harmonic(ridge, last)
-        leverage = Fraction(up(1.0 / (size * weakest))) if loss.fading else None
-        tilt, rate = noise.tilt(rest, Fraction(determinant_loss(size, weakest, c, rank)), leverage)
-        return cls(ridge, last, tilt, rate, cover)
-
     def tilt_scale(self, size: int) -> Fraction:
         """2/(nA)."""
         return 2 / (self.rate * size)
@@ -269,6 +240,21 @@ class ObjectivePerturbation(Perturbation):
         """Of the tilt."""
         return self.noise.tilt(alpha, Fraction(0)).rate
 
+    def split(self, size: int, parameter: Fraction, alpha: Fraction, cover: Fraction) -> AlphaSplit:
+        """With a = α − cover: Λ = max(λ, c/(n(e^{a/2} − 1))) and α' ≥ a − ln(1 + c/(nΛ)), which is at least a/2.
+
+        With a smaller intercept penalty, the last ridge is as small as another a/16 allows, and no larger than Λ.
+        """
+        rest = alpha - cover
+        c, rank = float_above(self.loss.bend), self.loss.columns
+        ridge = max(float_above(parameter), sufficient_ridge(size, c, _below(rest), rank))
+        needed = max(sufficient_ridge(2 * size, c, _below(rest / _RELIEF), rank), ridge / 16, _LIGHTEST)
+        last = min(ridge, needed) if self.relieved else ridge
+        weakest = harmonic(ridge, last)
+        leverage = Fraction(up(1.0 / (size * weakest))) if self.loss.fading else None
+        tilt, rate = self.noise.tilt(rest, Fraction(determinant_loss(size, weakest, c, rank)), leverage)
+        return AlphaSplit(ridge, last, tilt, rate, cover)
+
     def draw(self, _parameter: Fraction, _alpha: Fraction, *, bits: BitSource) -> Draw:
         """R and R'."""
         return Draw(self.noise.draw(self.dimension, bits=bits), _GAMMA.draw(self.dimension, bits=bits))
@@ -281,20 +267,10 @@ class ObjectivePerturbation(Perturbation):
 
     def _release(self, size: int, parameter: Fraction, alpha: Fraction) -> Release:
         """The cover's share makes 1/α' + nτ/α_ξ, the size of both noises together, about as small as it can be."""
-
-        def split(share: Fraction) -> AlphaSplit:
-            return AlphaSplit.of(
-                self.loss,
-                size=size,
-                parameter=parameter,
-                alpha=alpha,
-                cover=alpha * share,
-                relieved=self.relieved,
-                noise=self.noise,
-            )
-
-        needed = math.sqrt(size * self._accuracy(size, split(_MOST_COVER)).tolerance)
-        budget = split(min(_MOST_COVER, Fraction(math.ceil(needed * _STEP), _STEP)))
+        widest = self.split(size, parameter, alpha, alpha * _MOST_COVER)
+        needed = math.sqrt(size * self._accuracy(size, widest).tolerance)
+        share = min(_MOST_COVER, Fraction(math.ceil(needed * _STEP), _STEP))
+        budget = self.split(size, parameter, alpha, alpha * share)
         accuracy = self._accuracy(size, budget)
         scale = Fraction(2) * Fraction(accuracy.tolerance) / (Fraction(accuracy.ridge) * budget.cover)
         radius = up(accuracy.radius + float(scale) * _GAMMA.quantile(self.dimension, RADIUS_FAILURE))
@@ -305,8 +281,8 @@ class ObjectivePerturbation(Perturbation):
         tilt = float_above(budget.tilt_scale(size)) * longest
         return Accuracy.of(
             self.loss,
-            dimension=self.dimension + self.loss.chain,
-            additions=additions(size),
+            size=size,
+            dimension=self.dimension,
             ridge=budget.last,
             radius=minimiser_radius(budget.last, tilt),
             stiffness=budget.ridge,
@@ -350,10 +326,9 @@ class OutputPerturbation(Perturbation):
         return problem_of(data, self.loss, ridges, no_tilt), draw
 
     def _release(self, size: int, parameter: Fraction, alpha: Fraction) -> Release:
-        ridge, chain = float_above(parameter), additions(size)
+        ridge = float_above(parameter)
         around = minimiser_radius(ridge, 0.0)
-        chained = self.dimension + self.loss.chain
-        accuracy = Accuracy.of(self.loss, dimension=chained, additions=chain, ridge=ridge, radius=around)
+        accuracy = Accuracy.of(self.loss, size=size, dimension=self.dimension, ridge=ridge, radius=around)
         scale = Fraction(solution_sensitivity(size, ridge, accuracy.tolerance)) / self.noise.output_rate(alpha)
         radius = up(around + float(scale) * self.noise.quantile(self.dimension, RADIUS_FAILURE))
         return Release(size, self.dimension, accuracy, scale, radius)

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.model_file import finite_row
+from dpmine.models.model_file import Document, finite_row
 from dpmine.models.supervised import MISSING_NOTE, finite
-from dpmine.parameters import exact_number, positive
+from dpmine.parameters import Number, exact_number, positive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.models.entries import Floats
-    from dpmine.models.model_file import Document
-    from dpmine.parameters import Number
 
 _INSIDE = 1.0 - 2.0**-30
 """Keeps the exact norm of every computed row at most 1: rounding is far smaller, for up to millions of columns."""

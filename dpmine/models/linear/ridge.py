@@ -18,13 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW
-from dpmine.models.contribution import require_any
+from dpmine.models.contribution import Bounding, require_any
 from dpmine.models.linear.losses import additions, in_blocks
-from dpmine.models.linear.noise import GammaNoise, GaussianNoise
+from dpmine.models.linear.noise import GammaNoise, GaussianNoise, VectorNoise
 from dpmine.models.linear.preprocessing import FeatureBounds, UnitBall, within
 from dpmine.models.linear.sensitivities import accumulated, up
 from dpmine.models.linear.training import AUTO, noise_named, regulariser
 from dpmine.models.model_file import (
+    Document,
     ModelFormat,
     SavedEstimator,
     finite,
@@ -32,12 +33,7 @@ from dpmine.models.model_file import (
     fitted_attributes,
     fitted_entries,
 )
-from dpmine.models.supervised import (
-    PrivateRegressor,
-    checked_numbers,
-    checked_targets,
-    linear_values,
-)
+from dpmine.models.supervised import PrivateRegressor, checked_numbers, checked_targets, linear_values
 from dpmine.models.validation.terms import require_replace_one
 from dpmine.parameters import Number, positive, probability, truth
 from dpmine.privacy import Guarantee, Neighbors, Zcdp
@@ -48,18 +44,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.contribution import Bounding
     from dpmine.models.entries import Entries, Floats
-    from dpmine.models.linear.noise import VectorNoise
-    from dpmine.models.model_file import Document
 
-_FORMAT = ModelFormat(
-    name="dpmine ridge regression",
-    command="regress",
-    kind="model_kind",
-    another="The model is of another kind than {}.",
-    unknown="The model file holds a kind of regression that this version does not know.",
-)
+_FORMAT = ModelFormat(name="dpmine ridge regression", command="regress", kind="model_kind")
 _PUBLIC_ROWS = (
     "PrivateRidge needs neighbors='replace_one': the noise is divided by the number of rows, so it is public, and "
     "add_remove would have to hide it."

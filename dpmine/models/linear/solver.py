@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.linear.losses import THINNING as _THINNING
+from dpmine.models.linear.losses import THINNING, Examples, Loss, additions
 from dpmine.models.linear.sensitivities import RELATIVE_ERROR, ROUNDOFF, accumulated, norm_above, up
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from dpmine.models.entries import Floats
-    from dpmine.models.linear.losses import Examples, Loss
 
 _STEPS = 300
 _FAST = 0.25  # a step that leaves more of the gradient than this wants a fresh Hessian
@@ -63,8 +62,8 @@ class Accuracy:
         cls,
         loss: Loss,
         *,
+        size: int,
         dimension: int,
-        additions: int,
         ridge: float,
         radius: float,
         stiffness: float | None = None,
@@ -72,15 +71,16 @@ class Accuracy:
     ) -> Accuracy:
         """τ = 16(fixed + 2W·slope): room for the solver, and for the rounding of the projection.
 
-        Raises BadParameter where rounding may hide descent.
+        `size` is n, `dimension` d. Raises BadParameter where rounding may hide descent.
         """
         c, stiff = float(loss.smoothness), max(ridge, stiffness or ridge)
+        chained = dimension + loss.chain
         tilt = RELATIVE_ERROR + 16.0 * ROUNDOFF
-        fixed = 1.01 * (loss.rounding + 16.0 * ROUNDOFF * (1.0 + 2.0 * c) + 1.01 * accumulated(additions) + tilt)
-        slope = 1.01 * ((c + stiff) * accumulated(dimension + 8) + stiff * tilt)
+        fixed = 1.01 * (loss.rounding + 16.0 * ROUNDOFF * (1.0 + 2.0 * c) + 1.01 * accumulated(additions(size)) + tilt)
+        slope = 1.01 * ((c + stiff) * accumulated(chained + 8) + stiff * tilt)
         if slope > ridge / 85.0:
             raise BadParameter(f"λ = {ridge:g} is lost in rounding: {advice}.")
-        return cls(ridge, stiff, dimension, radius, up(16.0 * (fixed + 2.0 * radius * slope)), fixed, slope)
+        return cls(ridge, stiff, chained, radius, up(16.0 * (fixed + 2.0 * radius * slope)), fixed, slope)
 
     def steepest(self, loss: Loss) -> float:
         """L: no Hessian is larger."""
@@ -227,7 +227,7 @@ def _sharpened(inverse: Floats, step: Floats, change: Floats) -> Floats:
 def _start(problem: Problem) -> tuple[Floats, Floats]:
     """Where the method ends on every sixteenth row, solved as well as a sample is worth; or 0, for few rows."""
     examples = problem.examples
-    if examples.size < _THINNING * max(_FEWEST, 8 * examples.dimension):
+    if examples.size < THINNING * max(_FEWEST, 8 * examples.dimension):
         return np.zeros(examples.dimension), problem.inverse_bound()
     sample = examples.thinned
     return _newton(Problem(sample, problem.loss, problem.ridges, problem.tilt), 0.1 / math.sqrt(sample.size))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.entries import is_same
-from dpmine.models.linear.losses import ramp
+from dpmine.models.entries import Floats, is_same
+from dpmine.models.linear.losses import Examples, Loss, ramp
 from dpmine.models.linear.multinomial import noise_for
-from dpmine.models.linear.noise import GammaNoise, GaussianNoise, RenyiNoise
-from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
+from dpmine.models.linear.noise import GammaNoise, GaussianNoise, RenyiNoise, VectorNoise
+from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation, Perturbation, Spread
 from dpmine.models.linear.solver import require_short, solver_note
 from dpmine.models.validation.procedure import (
     random_split,
@@ -25,21 +25,14 @@ from dpmine.models.validation.procedure import (
     train_selected,
     train_size_of,
 )
-from dpmine.models.validation.terms import fixed_point_mean
+from dpmine.models.validation.terms import CandidateSearch, fixed_point_mean
 from dpmine.parameters import Number, exact_number, positive
 from dpmine.privacy import Guarantee, Neighbors, Zcdp
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import SharedBudget
-    from dpmine.models.entries import Floats
-    from dpmine.models.linear.losses import Examples, Loss
-    from dpmine.models.linear.noise import VectorNoise
-    from dpmine.models.linear.perturbations import Perturbation, Spread
     from dpmine.models.linear.preprocessing import UnitBall
-    from dpmine.models.validation.terms import CandidateSearch
     from dpmine.zcdp import RenyiBounds
 
 PERTURBATIONS: dict[str, type[Perturbation]] = {kind.name: kind for kind in (ObjectivePerturbation, OutputPerturbation)}
@@ -116,9 +109,7 @@ class LinearSettings:
     @property
     def _alpha(self) -> Fraction:
         """ε of one training, or the smallest of its Rényi bounds."""
-        if self.renyi is not None:
-            return self.renyi.least
-        return self.shared.row_epsilon if self.search.candidates == 1 else self.search.training_epsilon
+        return self.search.training_epsilon if self.renyi is None else self.renyi.least
 
     @property
     def concentrates(self) -> bool:

@@ -9,20 +9,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.models.entries import unnamed_features
+from dpmine.models.entries import Entries, Labels, unnamed_features
 from dpmine.models.pac.conjunctions import Conjunctions
-from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.hypothesis import AnyClass, Hypothesis, Records
 from dpmine.models.pac.intervals import Intervals
 from dpmine.models.pac.separators import MOST_DIMENSIONS, Separators, finest_resolution
 from dpmine.models.pac.thresholds import PublicGrid, Stumps, Thresholds
 from dpmine.models.private_estimator import Settings, forget_fit
-from dpmine.models.supervised import (
-    MISSING_NOTE,
-    PrivateClassifier,
-    checked_features,
-    checked_labels,
-    classes_note,
-)
+from dpmine.models.supervised import MISSING_NOTE, PrivateClassifier, checked_features, checked_labels, classes_note
 from dpmine.parameters import whole
 
 if TYPE_CHECKING:
@@ -33,8 +27,6 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding
-    from dpmine.models.entries import Entries, Labels
-    from dpmine.models.pac.hypothesis import AnyClass, Hypothesis
 
 
 DEFAULT_GRID = 1001

@@ -17,7 +17,7 @@ import pyarrow as pa
 from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.transactions.interface import Baskets, starts_of
-from dpmine.models.pac.hypothesis import Renamed, candidate_number
+from dpmine.models.pac.hypothesis import Bools, Records, Renamed, candidate_number
 from dpmine.parameters import whole
 from dpmine.selection.universes.dense import Dense
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.models.entries import Floats
-    from dpmine.models.pac.hypothesis import Bools, Records
     from dpmine.selection.universes.protocol import Universe
 
 MOST = 2**24

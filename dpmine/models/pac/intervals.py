@@ -10,8 +10,8 @@ import numpy as np
 
 from dpmine.exact.reals import uniform_below
 from dpmine.kernels import kernel
-from dpmine.models.pac.hypothesis import candidate_number
-from dpmine.models.pac.thresholds import Runs, located
+from dpmine.models.pac.hypothesis import Bools, Records, candidate_number
+from dpmine.models.pac.thresholds import PublicGrid, Runs, located
 from dpmine.selection.universes.protocol import Level, Score
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.entries import Floats
-    from dpmine.models.pac.hypothesis import Bools, Records
-    from dpmine.models.pac.thresholds import PublicGrid
 
 PlacePair: TypeAlias = tuple[int, int]
 """First place inside, first place after; the place after the last point stands for no upper end."""

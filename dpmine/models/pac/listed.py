@@ -13,15 +13,13 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from dpmine.errors import BadParameter
-from dpmine.models.entries import entry_by_entry, is_missing
-from dpmine.models.pac.hypothesis import candidate_number
+from dpmine.models.entries import Floats, Labels, entry_by_entry, is_missing
+from dpmine.models.pac.hypothesis import Bools, Records, candidate_number
 from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dpmine.models.entries import Floats, Labels
-    from dpmine.models.pac.hypothesis import Bools, Records
 
 Pair: TypeAlias = "tuple[object, object]"
 """First and second class."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.ledger.charging import ROW
-from dpmine.models.entries import unnamed_features
+from dpmine.models.entries import Entries, unnamed_features
 from dpmine.models.model_file import (
+    Document,
     are_classes,
     document_of,
     fitted_attributes,
@@ -40,23 +41,17 @@ from dpmine.models.pac.thresholds import CutSide
 from dpmine.models.supervised import known_classes
 from dpmine.models.tables import whole_features
 from dpmine.options.names import AUTO, plain_name
-from dpmine.parameters import exact_number, positive, probability
-from dpmine.privacy import Neighbors
+from dpmine.parameters import Number, exact_number, positive, probability
+from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.advice import advice
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import build_mechanism, unknown
 from dpmine.selection.select import choose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding
-    from dpmine.models.entries import Entries
-    from dpmine.models.model_file import Document
     from dpmine.models.pac.hypothesis import AnyClass, Hypothesis
-    from dpmine.parameters import Number
-    from dpmine.privacy import Guarantee
     from dpmine.selection.mechanisms.mechanism import Mechanism
 
 
@@ -246,7 +241,6 @@ class HypothesisSelector(HypothesisClassifier[PrivateChoice]):
         return selector
 
     def _set_hypothesis(self, hypotheses: AnyClass) -> None:
-        """The hypothesis that the candidate stands for."""
         self.hypothesis_ = None if self.candidate_ is None else hypotheses.hypothesis(self.candidate_)
 
     @property
@@ -274,7 +268,6 @@ def _require_columns(hypotheses: AnyClass, names: Sequence[str]) -> None:
 
 
 def _described(hypothesis: Hypothesis | None) -> tuple[str | None, dict[str, Any] | None]:
-    """The text of a hypothesis, and its parameters."""
     return (None, None) if hypothesis is None else (str(hypothesis), hypothesis.parameters())
 
 

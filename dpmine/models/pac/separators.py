@@ -6,7 +6,7 @@ Proof: docs/proofs/models/private_learners.md.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import asin, pi, sqrt
 from typing import TYPE_CHECKING, Any
@@ -16,18 +16,16 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.itemsets.counting.rows import in_parallel
 from dpmine.kernels import INSTRUCTIONS, kernel
-from dpmine.models.pac.hypothesis import candidate_number
+from dpmine.models.pac.hypothesis import Bools, Records, candidate_number
 from dpmine.parameters import Number, positive, whole
 from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
     from dpmine.models.entries import Floats
-    from dpmine.models.pac.hypothesis import Bools, Records
 
 MOST_DIMENSIONS = 6
 """The loop over signs has six coordinates; fewer are filled up with zeros."""

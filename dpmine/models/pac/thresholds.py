@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.hypothesis import Renamed, candidate_number
+from dpmine.models.pac.hypothesis import Bools, Records, Renamed, candidate_number
 from dpmine.parameters import Number, exact_number, whole
 from dpmine.selection.universes.dense import Levels
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.models.entries import Floats
-    from dpmine.models.pac.hypothesis import Bools, Records
     from dpmine.selection.universes.protocol import Universe
 
 
@@ -290,6 +289,5 @@ def _by_score(parts: Sequence[tuple[int, CutSide, Runs]], scores: NDArray[np.int
 
 
 def _correct(records: Records, runs: Runs, side: CutSide) -> NDArray[np.int64]:
-    """How many records the thresholds of each run classify correctly."""
     positives = int(records.positive.sum())
     return positives - runs.gains if side is CutSide.AT_LEAST else len(records) - positives + runs.gains

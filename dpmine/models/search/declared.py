@@ -8,23 +8,20 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW
-from dpmine.parameters import below_one, positive, probability
+from dpmine.parameters import Number, below_one, positive, probability
 from dpmine.privacy import Guarantee, Neighbors, Zcdp
 from dpmine.zcdp import epsilon_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sklearn.utils import Tags
-
     from dpmine.models.entries import Entries
-    from dpmine.parameters import Number
 
 Method = TypeVar("Method", bound="Callable[..., Any]")
 

@@ -7,27 +7,20 @@ from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples
 
 from dpmine.errors import BadData, BadParameter, DpmineError
-from dpmine.exact.bits import SystemBits
-from dpmine.ledger.charging import ROW
-from dpmine.models.contribution import require_any
-from dpmine.models.entries import known_features
-from dpmine.models.private_estimator import PrivateEstimator
-from dpmine.models.search.candidates import Candidates
+from dpmine.exact.bits import BitSource, SystemBits
+from dpmine.ledger.charging import ROW, Charge
+from dpmine.models.contribution import Bounding, require_any
+from dpmine.models.entries import Entries, Labels, known_features
+from dpmine.models.private_estimator import PlannedFit, PrivateEstimator
 from dpmine.models.search.declared import Declared, Delegating
 from dpmine.models.search.runs import RunBudget, Stopping, StoppingName, run_bounds, run_budget, run_rho, stopping_of
-from dpmine.models.search.scoring import Score, require_terms, scorer_of
-from dpmine.models.supervised import (
-    PrivateClassifier,
-    checked_column,
-    checked_labels,
-    classes_note,
-    require_column,
-)
+from dpmine.models.search.trial import Candidates, Score, require_terms, scorer_of
+from dpmine.models.supervised import PrivateClassifier, checked_column, checked_labels, classes_note, require_column
 from dpmine.models.validation.procedure import random_split, train_size_of
 from dpmine.models.validation.terms import require_replace_one
 from dpmine.parameters import Number, below_one, positive, probability
@@ -36,13 +29,6 @@ from dpmine.privacy import Guarantee, Neighbors
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from sklearn.base import BaseEstimator
-
-    from dpmine.exact.bits import BitSource
-    from dpmine.ledger.charging import Charge
-    from dpmine.models.contribution import Bounding
-    from dpmine.models.entries import Entries, Labels
-    from dpmine.models.private_estimator import PlannedFit
 
 Result = TypeVar("Result")
 

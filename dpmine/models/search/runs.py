@@ -32,7 +32,7 @@ from dpmine.exact.reals import (
     working_precision,
 )
 from dpmine.ledger.charging import ROW
-from dpmine.parameters import exact_number, named, positive
+from dpmine.parameters import Number, exact_number, named, positive
 from dpmine.privacy import Guarantee, Neighbors, Zcdp
 from dpmine.zcdp import RenyiBounds, best_order, epsilon_at
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpmine.exact.bits import BitSource
-    from dpmine.parameters import Number
 
 _BITS = 192
 _DIGITS = 9  # of γ and μ, of a run's ε and ρ: decimal numbers

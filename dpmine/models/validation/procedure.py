@@ -14,7 +14,7 @@ import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.exact.noise import words
-from dpmine.models.validation.terms import comparable
+from dpmine.models.validation.terms import Stability, ValidationTerms, comparable
 from dpmine.parameters import Number, exact_share, whole
 from dpmine.selection.select import choose
 from dpmine.selection.universes.dense import Dense
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.validation.terms import Stability, ValidationTerms
     from dpmine.privacy import Guarantee
 
 

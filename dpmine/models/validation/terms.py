@@ -103,12 +103,10 @@ class Comparable:
     Attributes:
         scores: exact, one a candidate.
         sensitivity: what one record moves any of them by at most.
-        kind: whose sensitivities were taken.
     """
 
     scores: tuple[Fraction, ...]
     sensitivity: Fraction
-    kind: Sensitivities
 
 
 def comparable(
@@ -127,9 +125,9 @@ def comparable(
     """
     largest = max(sensitivities)
     if kind is Sensitivities.UNIFORM or largest <= 2 * min(sensitivities):
-        return Comparable(tuple(scores), largest, Sensitivities.UNIFORM)
+        return Comparable(tuple(scores), largest)
     shift = caution * utility_shift(len(scores), epsilon)
-    return Comparable(generalised_scores(scores, sensitivities, shift), Fraction(1), Sensitivities.CANDIDATE)
+    return Comparable(generalised_scores(scores, sensitivities, shift), Fraction(1))
 
 
 def generalised_scores(
@@ -290,8 +288,8 @@ class CandidateSearch:
 
     @property
     def training_epsilon(self) -> Fraction:
-        """α1: what is left of ε for each training."""
-        return self.epsilon * (1 - self.share)
+        """α1: what is left of ε for each training; all of it where there is one candidate, and no choice."""
+        return self.epsilon if self.candidates == 1 else self.epsilon * (1 - self.share)
 
     def chooser(self) -> Mechanism:
         """The chooser, with its share of ε. Raises BadParameter for mechanisms that cannot choose here."""

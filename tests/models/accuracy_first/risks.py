@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pytest
 
-from dpmine.models.accuracy_first.objectives import LogisticBounds, LogisticObjective, RidgeBounds, RidgeObjective
+from dpmine.models.accuracy_first.objectives import (
+    LogisticBounds,
+    LogisticObjective,
+    Objective,
+    RidgeBounds,
+    RidgeObjective,
+    RiskBounds,
+)
 from dpmine.models.linear.losses import Examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.models.accuracy_first.objectives import Objective, RiskBounds
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 

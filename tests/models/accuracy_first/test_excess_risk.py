@@ -11,12 +11,10 @@ from models.accuracy_first.risks import BOUNDS, LOGISTIC, RIDGE, Array, Records,
 from support.cases import every
 
 from dpmine.errors import BadParameter
-from dpmine.models.accuracy_first.objectives import LARGEST_PULL, LogisticBounds, RidgeBounds
+from dpmine.models.accuracy_first.objectives import LARGEST_PULL, LogisticBounds, RidgeBounds, RiskBounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from dpmine.models.accuracy_first.objectives import RiskBounds
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -17,17 +17,16 @@ from dpmine.models.accuracy_first.objectives import (
     BLOCK,
     LogisticBounds,
     LogisticObjective,
+    Objective,
     RidgeBounds,
     RidgeObjective,
+    RiskBounds,
     additions,
 )
 from dpmine.models.accuracy_first.settings import UnitBox
 from dpmine.models.accuracy_first.threshold_search import covariance_hypotheses, minimise_over_ball, output_hypotheses
 from dpmine.models.linear.losses import Examples
 from dpmine.models.linear.sensitivities import float_above
-
-if TYPE_CHECKING:
-    from dpmine.models.accuracy_first.objectives import Objective, RiskBounds
 
 
 @pytest.mark.parametrize(("size", "dimension"), [(5, 1), (40, 3), (BLOCK + 5, 2)])

@@ -15,14 +15,13 @@ from support.cases import every
 from support.goodness import assert_sampled_law
 from support.numpy_bits import NumpyBits
 
-from dpmine.exact.reals import exact_ball, working_precision
+from dpmine.exact.reals import Ball, exact_ball, working_precision
 from dpmine.models.accuracy_first import noise_reduction as module
 from dpmine.models.accuracy_first.noise_reduction import Lattice, _squared_sinh, _Survival, _walk, noise_reduction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dpmine.exact.reals import Ball
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 

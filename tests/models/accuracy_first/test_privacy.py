@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import beta
+from support.confidence import least_loss
 from support.numpy_bits import NumpyBits
 
 from dpmine.exact.reals import ExponentialNoise
@@ -27,9 +27,8 @@ from dpmine.models.accuracy_first.threshold_search import (
     search,
 )
 
-FALSE_ALARM = 1e-7  # of one confidence bound; below 400 of them a test, so a test is wrong with probability below 4e-5
 RUNS, FEWER = 3000, 1500
-"""Of an honest search, and of one that is noticed sooner."""
+"""Of an honest search, and of one that is noticed sooner. Below 400 bounds a test: wrong with probability 4e-5."""
 SIZE = 4
 ONES: tuple[Any, Any] = np.ones((SIZE, 1)), np.ones(SIZE)
 FLIPPED: tuple[Any, Any] = np.ones((SIZE, 1)), np.array([-1.0, 1.0, 1.0, 1.0])
@@ -77,19 +76,13 @@ class Audited:
         for step, charge in enumerate(self.charges()):
             one, other = (_counts(weights[steps == step], edges) for steps, weights in pair)
             both = [*zip(one, other, strict=True), *zip(other, one, strict=True)]
-            found += [_log_ratio(more, fewer, self.runs) - charge for more, fewer in both]
+            found += [least_loss(hits, self.runs) - charge for hits in both]
         return max(found)
 
 
 def _counts(weights: Any, edges: Any) -> list[int]:
     """How many of one step are anywhere, above an edge, below one."""
     return [len(weights), *(int((weights > edge).sum()) for edge in edges), *(int((weights < e).sum()) for e in edges)]
-
-
-def _log_ratio(more: int, fewer: int, runs: int) -> float:
-    low = beta.ppf(FALSE_ALARM, more, runs - more + 1) if more else 0.0
-    high = beta.isf(FALSE_ALARM, fewer + 1, runs - fewer) if fewer < runs else 1.0
-    return float(np.log(max(low, 1e-300) / high))
 
 
 STEEP = Audited(
@@ -161,7 +154,7 @@ class Moments:
         ratios = [np.abs(noisy - second).sum(axis=1) - np.abs(noisy - first).sum(axis=1) for noisy in seen]
         edges = np.quantile(np.concatenate(ratios), np.linspace(0.5, 0.98, 13))
         counts = [[int((ratio > edge).sum()) for edge in edges] for ratio in ratios]
-        return max(_log_ratio(more, fewer, self.runs) for more, fewer in zip(*counts, strict=True)) - float(LEVEL)
+        return max(least_loss(hits, self.runs) for hits in zip(*counts, strict=True)) - float(LEVEL)
 
     def _noisy(self, objective: RidgeObjective, bits: NumpyBits, patch: pytest.MonkeyPatch) -> Any:
         found = []

@@ -18,13 +18,12 @@ from dpmine.errors import BadParameter
 from dpmine.models.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
 from dpmine.models.accuracy_first.noise_reduction import require_increasing
 from dpmine.models.accuracy_first.objectives import LogisticBounds, RidgeBounds
-from dpmine.models.accuracy_first.settings import geometric_levels
+from dpmine.models.accuracy_first.settings import SearchTerms, geometric_levels
 from dpmine.models.accuracy_first.threshold_search import search
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dpmine.models.accuracy_first.settings import SearchTerms
 
 GIVEN: dict[str, Any] = {"excess_risk": 0.05, "regularization": 0.1, "epsilon_max": 100}
 KINDS: list[Any] = [(AccuracyFirstRidge, noisy_line), (AccuracyFirstLogistic, two_classes)]
@@ -321,9 +320,3 @@ def test_geometric_levels(first: Fraction, last: Fraction, steps: int) -> None:
     for level in levels[:-1]:
         digits = f"{float(level):.5e}"
         assert Fraction(digits) == level
-
-
-@every("levels", [(), (Fraction(0),), (Fraction(-1), Fraction(1)), (Fraction(2), Fraction(1))])
-def test_levels_that_do_not_increase(levels: tuple[Fraction, ...]) -> None:
-    with pytest.raises(BadParameter, match="epsilons must be numbers above 0, each larger"):
-        require_increasing(levels)

@@ -51,7 +51,7 @@ def test_unusable_bounds(bounds: tuple[Any, Any]) -> None:
 
 def test_bins_narrower_than_floats_are_rejected() -> None:
     with pytest.raises(BadParameter, match="narrow"):
-        Bounds.of(10**16, 10**16 + 4).edges(16)
+        _ = Axis(Bounds.of(10**16, 10**16 + 4), 16).edges
 
 
 @every("bins", [[1], [0], [-4], [2.0], [4.5], ["4"], [True], [None], [], 4, "48", None, [4, 4], [MOST_BINS + 1]])

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from support.cases import every
 from support.numpy_bits import NumpyBits
@@ -209,19 +208,6 @@ def test_messages_hold_no_data() -> None:
     model = _model().fit([CANARY] * 5000)
     shown = f"{model!r} {model.result_} {model.result_.to_json()}"
     assert "918273" not in shown
-
-
-def test_it_is_an_estimator() -> None:
-    model = _model(epsilon="1/3")
-    assert model.get_params()["epsilon"] == "1/3"
-    copy = clone(model)
-    assert copy is not model
-    assert copy.get_params() == model.get_params()
-    assert model.set_params(bins=[2, 3]) is model
-    assert model.bins == [2, 3]
-    with pytest.raises(ValueError, match="widths"):
-        model.set_params(widths=[1])
-    assert "lower=0" in repr(model)
 
 
 def test_a_tiny_budget_can_be_sampled_from() -> None:

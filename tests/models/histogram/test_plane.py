@@ -128,19 +128,6 @@ def test_another_record_moves_the_score_within_the_bounds(seed: int) -> None:
         assert abs(score - moved) <= Fraction(2 * grid.bins, len(checked))
 
 
-def test_the_bound_on_training_is_tight() -> None:
-    """All records in one cell, one of them moves to where the validation is: (4N − 2)s/N², and half would not hold."""
-    grid, records = _grid(3, 2), 100
-    noise, far = (0,) * 6, _points([(0.9, 0.9)])
-    here, there = (
-        HistogramTraining().fit(_points([(0.1, 0.1)] * (records - moved) + [(0.9, 0.9)] * moved), grid, ALPHA, noise)
-        for moved in (0, 1)
-    )
-    change = density_score(there, far) - density_score(here, far)
-    assert change == Fraction(4 * records - 2, records**2) * 6
-    assert change > Fraction(2 * 6, records)
-
-
 def test_the_score_is_the_integral_written_out() -> None:
     density = _density([[3 << 20, 0], [1 << 20, 4 << 20]])
     assert density.heights.tolist() == [[1.5, 0], [0.5, 2]]

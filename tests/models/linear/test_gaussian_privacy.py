@@ -13,26 +13,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from scipy.special import expit
-from scipy.stats import beta
 from support.cases import every
+from support.confidence import least_delta
 from support.numpy_bits import NumpyBits
 
 from dpmine.gaussian import profile
 from dpmine.models.linear import perturbations
-from dpmine.models.linear.losses import CappedLogisticLoss, Examples, HuberLoss, LogisticLoss
+from dpmine.models.linear.losses import CappedLogisticLoss, Examples, HuberLoss, LogisticLoss, Loss
 from dpmine.models.linear.noise import GaussianNoise
 from dpmine.models.linear.perturbations import AlphaSplit, ObjectivePerturbation, OutputPerturbation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from dpmine.models.linear.losses import Loss
 
 WIDE, NARROW = HuberLoss(Fraction(1, 2)), HuberLoss(Fraction(1, 20))
 LOSSES = [LogisticLoss(), CappedLogisticLoss(), WIDE, NARROW]
 BUDGETS = [("1", "1e-6"), ("1", "0.01"), ("0.3", "1e-4"), ("4", "0.001")]
 PAIRS = [((1.0,), (-1.0,)), ((1.0,), (0.0,)), ((0.0,), (1.0,)), ((1.0,), (0.5,)), ((1.0, 0.9, -0.7), (-1.0, 0.9, -0.7))]
-FALSE_ALARM = 1e-7  # of one confidence bound; an audit has two, so it is wrong with probability below 1e-6
 DRAWS = 5000
 
 
@@ -67,15 +65,8 @@ def measured(loss: Loss, pair: Any, ridge: float, deviation: float, epsilon: flo
 
 
 def split(loss: Loss, size: int, ridge: Any, epsilon: str, delta: str) -> AlphaSplit:
-    return AlphaSplit.of(
-        loss,
-        size=size,
-        parameter=Fraction(ridge),
-        alpha=Fraction(epsilon),
-        cover=Fraction(0),
-        relieved=False,
-        noise=GaussianNoise(Fraction(delta)),
-    )
+    training = ObjectivePerturbation(loss, 1, GaussianNoise(Fraction(delta)))
+    return training.split(size, Fraction(ridge), Fraction(epsilon), cover=Fraction(0))
 
 
 @every("loss", LOSSES)
@@ -167,14 +158,6 @@ def test_the_determinant_is_free_where_the_loss_fades() -> None:
     assert spent[1] > Fraction(1, 50)
 
 
-@pytest.fixture
-def fresh_terms() -> Iterator[None]:
-    """The public numbers are remembered; a broken twin's must not be."""
-    perturbations._cached_release.cache_clear()
-    yield
-    perturbations._cached_release.cache_clear()
-
-
 CLAIM = (Fraction(1), Fraction(1, 100))
 
 
@@ -185,9 +168,7 @@ def audited(training: Any, ridge: Fraction, pair: Any, worst: Callable[[Any], An
         data = Examples(np.array([rows]).T)
         draws = (training.draw(ridge, CLAIM[0], bits=bits) for _ in range(DRAWS))
         hits.append(sum(bool(worst(training.fit(data, ridge, CLAIM[0], draw)[0])) for draw in draws))
-    low = beta.ppf(FALSE_ALARM, hits[0], DRAWS - hits[0] + 1) if hits[0] else 0.0
-    high = beta.isf(FALSE_ALARM, hits[1] + 1, DRAWS - hits[1])
-    return float(low - np.exp(float(CLAIM[0])) * high)
+    return least_delta(hits, DRAWS, float(CLAIM[0]))
 
 
 def objective_audit(loss: Loss, ridge: Fraction, pair: Any) -> float:

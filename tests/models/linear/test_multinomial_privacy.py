@@ -11,23 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from models.linear.test_gaussian_privacy import in_the_plane
 from scipy.special import softmax
-from scipy.stats import beta
 from support.cases import every
+from support.confidence import least_delta
 from support.numpy_bits import NumpyBits
 
 from dpmine.gaussian import profile, ratio_at
-from dpmine.models.linear import perturbations
 from dpmine.models.linear.multinomial import ClassExamples, MultinomialGaussianNoise, MultinomialLoss, basis
 from dpmine.models.linear.noise import GammaNoise, GaussianNoise
 from dpmine.models.linear.perturbations import AlphaSplit, ObjectivePerturbation, OutputPerturbation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 SCALE = 0.5**0.5
 LOSS = MultinomialLoss(3)
-FALSE_ALARM = 1e-7  # of one confidence bound; an audit has two, so it is wrong with probability below 1e-6
 DRAWS = 4000
 CLAIM = (Fraction(1), Fraction(1, 100))
 
@@ -63,15 +62,8 @@ PAIRS = [((1.0, 0), (1.0, 1)), ((1.0, 0), (-1.0, 0)), ((1.0, 2), (-1.0, 1)), ((1
 
 
 def split(ridge: str, epsilon: str, delta: str) -> AlphaSplit:
-    return AlphaSplit.of(
-        LOSS,
-        size=1,
-        parameter=Fraction(ridge),
-        alpha=Fraction(epsilon),
-        cover=Fraction(0),
-        relieved=False,
-        noise=MultinomialGaussianNoise(Fraction(delta), 3),
-    )
+    training = ObjectivePerturbation(LOSS, 2, MultinomialGaussianNoise(Fraction(delta), 3))
+    return training.split(1, Fraction(ridge), Fraction(epsilon), cover=Fraction(0))
 
 
 @pytest.mark.slow
@@ -111,15 +103,6 @@ def corners(pair: Any, rate: float) -> list[Any]:
     return [(one - other) * rate / 2 for one, other in product(*ends)]
 
 
-def in_the_plane(epsilon: float, moves: list[Any]) -> float:
-    """𝔼(1 − e^{ε − ψ})₊ for ψ = max over the moves v of ⟨R, v⟩ + ‖v‖²/2, R standard normal in the plane."""
-    axis = np.linspace(-9, 9, 601)
-    x, y = np.meshgrid(axis, axis)
-    weight = np.exp(-(x * x + y * y) / 2) / (2 * np.pi) * (axis[1] - axis[0]) ** 2
-    loss = np.max([x * v[0] + y * v[1] + (v @ v) / 2 for v in moves], axis=0)
-    return float((np.maximum(0, 1 - np.exp(epsilon - loss)) * weight).sum())
-
-
 @every("pair", PAIRS[:3])
 @every(("epsilon", "delta"), [("1", "1e-3"), ("3", "0.01"), ("0.3", "1e-5")])
 def test_all_corners_are_covered(pair: Any, epsilon: str, delta: str) -> None:
@@ -152,14 +135,6 @@ def test_the_corners_cost_little(classes: int) -> None:
     assert rate > ratio_at(epsilon, noise.delta) / Fraction(3, 2)
 
 
-@pytest.fixture
-def fresh_terms() -> Iterator[None]:
-    """The public numbers are remembered; a broken twin's must not be."""
-    perturbations._cached_release.cache_clear()
-    yield
-    perturbations._cached_release.cache_clear()
-
-
 def audited(training: Any, ridge: Fraction, pair: Any, worst: Callable[[Any], bool]) -> float:
     """A lower confidence bound on δ at the claimed ε: how often two neighbours' weights are in the `worst` event."""
     bits, hits = NumpyBits(7), []
@@ -167,9 +142,7 @@ def audited(training: Any, ridge: Fraction, pair: Any, worst: Callable[[Any], bo
         data = ClassExamples(np.array([[row]]), np.array([code]), 3)
         draws = (training.draw(ridge, CLAIM[0], bits=bits) for _ in range(DRAWS))
         hits.append(sum(worst(training.fit(data, ridge, CLAIM[0], draw)) for draw in draws))
-    low = beta.ppf(FALSE_ALARM, hits[0], DRAWS - hits[0] + 1) if hits[0] else 0.0
-    high = beta.isf(FALSE_ALARM, hits[1] + 1, DRAWS - hits[1])
-    return float(low - np.exp(float(CLAIM[0])) * high)
+    return least_delta(hits, DRAWS, float(CLAIM[0]))
 
 
 def objective_audit(ridge: Fraction, pair: Any) -> float:
@@ -223,7 +196,5 @@ def test_an_audit_notices_a_quarter_of_the_noise_on_the_output(monkeypatch: pyte
 
 
 def test_gamma_noise_needs_no_corners() -> None:
-    budget = AlphaSplit.of(
-        LOSS, size=1, parameter=Fraction(1), alpha=Fraction(1), cover=Fraction(0), relieved=False, noise=GammaNoise()
-    )
+    budget = ObjectivePerturbation(LOSS, 2, GammaNoise()).split(1, Fraction(1), Fraction(1), cover=Fraction(0))
     assert budget.rate == budget.tilt

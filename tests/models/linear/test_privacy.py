@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import beta
 from support.cases import every
+from support.confidence import least_loss
 from support.numpy_bits import NumpyBits
 
 from dpmine.models.linear import perturbations
@@ -18,11 +18,8 @@ from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
 from dpmine.models.linear.perturbations import AlphaSplit, ObjectivePerturbation, OutputPerturbation
 from dpmine.models.linear.sensitivities import determinant_loss, harmonic
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-FALSE_ALARM = 1e-7  # of one confidence bound; below 60 of them a test, so a test is wrong with probability below 1e-5
-DRAWS = 2500
+pytestmark = pytest.mark.usefixtures("fresh_terms")
+DRAWS = 2500  # below 60 confidence bounds a test, so a test is wrong with probability below 1e-5
 ALPHA = Fraction(1)
 PAIRS = {
     "opposite labels": (Examples(np.array([[1.0]])), Examples(np.array([[-1.0]]))),
@@ -40,28 +37,13 @@ def measured_loss(training: Any, ridge: Fraction, pair: tuple[Examples, Examples
     edges = np.quantile(np.concatenate(samples), np.linspace(0.02, 0.98, 15))
     near = np.quantile(np.abs(np.concatenate(samples)), [0.01, 0.03, 0.1])
     counts = [_counts(sample, edges, near) for sample in samples]
-    return max(_log_ratio(*both) for one in (counts, counts[::-1]) for both in zip(*one, strict=True))
+    return max(least_loss(both, DRAWS) for one in (counts, counts[::-1]) for both in zip(*one, strict=True))
 
 
 def _counts(sample: Any, edges: Any, near: Any) -> list[int]:
     """How many outputs are in each event: above an edge, below one, near 0."""
     events = [*(sample > edge for edge in edges), *(sample < edge for edge in edges)]
     return [int(event.sum()) for event in [*events, *(np.abs(sample) < bound for bound in near)]]
-
-
-def _log_ratio(more: int, fewer: int) -> float:
-    low = beta.ppf(FALSE_ALARM, more, DRAWS - more + 1) if more else 0.0
-    high = beta.isf(FALSE_ALARM, fewer + 1, DRAWS - fewer)
-    return float(np.log(max(low, 1e-300) / high))
-
-
-@pytest.fixture(autouse=True)
-def fresh_terms() -> Iterator[None]:
-    """The public numbers are remembered; a broken twin's must not be."""
-    cache = perturbations._cached_release
-    cache.cache_clear()
-    yield
-    cache.cache_clear()
 
 
 @pytest.mark.statistical
@@ -108,7 +90,7 @@ def log_density(row: float, weight: float, *, ridge: float, tilt: float) -> floa
 @every("alpha", [Fraction(1, 10), Fraction(1), Fraction(5)])
 def test_density_ratio_of_the_tilted_minimiser(ridge: Fraction, alpha: Fraction) -> None:
     """The exact law of w*: within e^{α' + ln(1 + c/(nΛ))} everywhere."""
-    budget = AlphaSplit.of(LogisticLoss(), size=1, parameter=ridge, alpha=alpha, cover=Fraction(0), relieved=False)
+    budget = ObjectivePerturbation(LogisticLoss(), 1).split(1, ridge, alpha, cover=Fraction(0))
     rows, grid = np.linspace(-1, 1, 21), np.linspace(-30, 30, 301)
     tilt = float(budget.tilt)
     table = np.array([[log_density(row, w, ridge=budget.ridge, tilt=tilt) for w in grid] for row in rows])
@@ -125,9 +107,8 @@ def relieved_loss(size: int) -> float:
     Narrow bends: a record may bend in full, another not at all. All other records are zeros.
     """
     loss = HuberLoss(Fraction(1, 2))
-    budget = AlphaSplit.of(
-        loss, size=size, parameter=Fraction(20, size), alpha=Fraction(1, 2), cover=Fraction(0), relieved=True
-    )
+    training = ObjectivePerturbation(loss, 2, relieved=True)
+    budget = training.split(size, Fraction(20, size), Fraction(1, 2), cover=Fraction(0))
     ridges = np.array([budget.ridge, budget.last])
     ends = np.linspace(-180, 180, 801) / size / budget.last
     weights = np.stack(np.meshgrid(ends, ends), axis=-1).reshape(-1, 2)
@@ -149,13 +130,13 @@ def test_a_relieved_intercept_keeps_the_claim(monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_cover_is_as_wide_as_the_weaker_ridge_lets_the_tolerance_move(monkeypatch: pytest.MonkeyPatch) -> None:
     budgets: list[AlphaSplit] = []
-    honest = AlphaSplit.of
+    honest = ObjectivePerturbation.split
 
-    def noted(*given: Any, **named: Any) -> AlphaSplit:
-        budgets.append(honest(*given, **named))
+    def noted(*given: Any) -> AlphaSplit:
+        budgets.append(honest(*given))
         return budgets[-1]
 
-    monkeypatch.setattr(AlphaSplit, "of", noted)
+    monkeypatch.setattr(ObjectivePerturbation, "split", noted)
     release = ObjectivePerturbation(LogisticLoss(), 3, relieved=True).release(5000, Fraction(1, 10), ALPHA)
     last = budgets[-1]
     assert last.last < last.ridge
@@ -171,14 +152,8 @@ def test_noise_on_the_output_protects_the_solver_s_tolerance_too() -> None:
 def test_the_budget_adds_up(relieved: bool) -> None:
     for size, ridge, alpha in [(1, 1e-9, 0.01), (1000, 1e-3, 1.0), (10**6, 10.0, 30.0), (1000, 1e-3, 1e5)]:
         cover = Fraction(alpha) / 8
-        budget = AlphaSplit.of(
-            LogisticLoss(),
-            size=size,
-            parameter=Fraction(ridge),
-            alpha=Fraction(alpha),
-            cover=cover,
-            relieved=relieved,
-        )
+        training = ObjectivePerturbation(LogisticLoss(), 1, relieved=relieved)
+        budget = training.split(size, Fraction(ridge), Fraction(alpha), cover)
         spent = determinant_loss(size, harmonic(budget.ridge, budget.last), 0.25)
         assert budget.tilt + Fraction(spent) + budget.cover == Fraction(alpha)
         assert 0 < budget.last <= budget.ridge

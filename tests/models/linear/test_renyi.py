@@ -27,15 +27,8 @@ BOUNDS = [
 
 
 def split(loss: Loss, size: int, ridge: str, bounds: RenyiBounds) -> AlphaSplit:
-    return AlphaSplit.of(
-        loss,
-        size=size,
-        parameter=Fraction(ridge),
-        alpha=bounds.least,
-        cover=Fraction(0),
-        relieved=False,
-        noise=RenyiNoise(bounds),
-    )
+    training = ObjectivePerturbation(loss, 1, RenyiNoise(bounds))
+    return training.split(size, Fraction(ridge), bounds.least, cover=Fraction(0))
 
 
 def divergence(loss: Loss, pair: Any, ridge: float, deviation: float, order: float) -> float:

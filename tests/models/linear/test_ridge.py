@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import beta
 from sklearn.datasets import load_diabetes
 from support.cases import every
+from support.confidence import least_delta
 from support.numpy_bits import NumpyBits
 
 import dpmine
@@ -19,7 +19,6 @@ from dpmine.models.linear import ridge as module
 from dpmine.models.linear.noise import GammaNoise, GaussianNoise
 from dpmine.models.linear.ridge import Moments, NoisyMoments, moment_count
 
-FALSE_ALARM = 1e-7  # of one confidence bound; an audit has two, so it is wrong with probability below 1e-6
 DRAWS = 5000
 HALF = np.array([0.5, 0.75**0.5])
 WORST = ((np.array([1.0, 0.0]), 1.0), (HALF, -1.0))
@@ -77,9 +76,7 @@ def audited(mechanism: NoisyMoments, epsilon: float) -> float:
     bits = NumpyBits(3)
     edge = first @ toward if mechanism.noise.name == "gamma" else _edge(mechanism, first, second, epsilon)
     hits = [sum(bool(released(mechanism, record, bits) @ toward > edge) for _ in range(DRAWS)) for record in WORST]
-    low = beta.ppf(FALSE_ALARM, hits[0], DRAWS - hits[0] + 1) if hits[0] else 0.0
-    high = beta.isf(FALSE_ALARM, hits[1] + 1, DRAWS - hits[1])
-    return float(low - np.exp(epsilon) * high)
+    return least_delta(hits, DRAWS, epsilon)
 
 
 def _edge(mechanism: NoisyMoments, first: Any, second: Any, epsilon: float) -> float:

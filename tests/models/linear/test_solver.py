@@ -14,27 +14,17 @@ from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
 from dpmine.models.linear import solver
-from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss, additions
+from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
 from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
 from dpmine.models.linear.preprocessing import UnitBall
 from dpmine.models.linear.sensitivities import norm_above, project, projection_rounding
-from dpmine.models.linear.solver import (
-    Accuracy,
-    Problem,
-    certified,
-    descend,
-    descent_steps,
-    gradient_bound,
-    minimise,
-)
+from dpmine.models.linear.solver import Accuracy, Problem, certified, descend, descent_steps, gradient_bound, minimise
 
 
 def problem_of(loss: Any, size: int, dimension: int, ridge: float, tilt: float = 0.3) -> tuple[Problem, Accuracy]:
     examples = random_examples(size, dimension, size)
     direction = np.ones(dimension) / dimension**0.5
-    accuracy = Accuracy.of(
-        loss, dimension=dimension, additions=additions(size), ridge=ridge, radius=(1 + abs(tilt)) / ridge
-    )
+    accuracy = Accuracy.of(loss, size=size, dimension=dimension, ridge=ridge, radius=(1 + abs(tilt)) / ridge)
     return Problem(examples, loss, np.full(dimension, ridge), tilt * direction), accuracy
 
 

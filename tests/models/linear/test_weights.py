@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 from models.linear.data import LOSSES, random_examples
 from models.linear.test_gaussian_privacy import slope_and_bend, split
-from scipy.stats import beta
 from sklearn.metrics import balanced_accuracy_score
 from support.cases import every
+from support.confidence import least_loss
 from support.numpy_bits import NumpyBits
 
 import dpmine
 from dpmine.errors import BadParameter
-from dpmine.models.linear import perturbations
-from dpmine.models.linear.losses import Examples, HuberLoss
+from dpmine.models.linear.losses import Examples, HuberLoss, Loss
 from dpmine.models.linear.multinomial import ClassExamples, MultinomialLoss, problem_of
 from dpmine.models.linear.perturbations import OutputPerturbation
 from dpmine.models.linear.training import class_weights
 
-if TYPE_CHECKING:
-    from dpmine.models.linear.losses import Loss
-
 HALF = np.array([0.5, 1.0])
-FALSE_ALARM, DRAWS = 1e-7, 2500  # of one confidence bound; the audit has two
+DRAWS = 2500
 
 
 def minimiser(examples: Examples, loss: Loss, ridge: float) -> Any:
@@ -125,13 +121,12 @@ def audited(weights: Any) -> float:
         data = Examples(np.array([[row], [0.0]]), weights=weights)
         draws = (training.draw(Fraction(4), Fraction(1), bits=bits) for _ in range(DRAWS))
         hits.append(sum(training.fit(data, Fraction(4), Fraction(1), draw)[0] > 0.2 for draw in draws))
-    low = beta.ppf(FALSE_ALARM, hits[0], DRAWS - hits[0] + 1)
-    return float(np.log(low / beta.isf(FALSE_ALARM, hits[1] + 1, DRAWS - hits[1])))
+    return least_loss(hits, DRAWS)
 
 
 @pytest.mark.statistical
+@pytest.mark.usefixtures("fresh_terms")
 def test_an_audit_tells_weights_of_10_from_weights_of_1() -> None:
-    perturbations._cached_release.cache_clear()
     assert audited(np.ones(2)) <= 1
     assert audited(np.full(2, 10.0)) > 1
 

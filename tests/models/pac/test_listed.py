@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from support.cases import every
@@ -21,7 +20,7 @@ from support.goodness import assert_sampled_law
 import dpmine
 from dpmine import BadParameter
 from dpmine.models.pac.conjunctions import Conjunction
-from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.hypothesis import HypothesisClass, Records
 from dpmine.models.pac.listed import Listed
 from dpmine.models.pac.thresholds import PublicGrid, Threshold
 from dpmine.selection.recommend import build_mechanism
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from dpmine.models.pac.hypothesis import HypothesisClass
 
 CANARY = "4711.8125"
 ROWS = np.array([[1.0], [2.0], [3.0], [4711.8125]])
@@ -291,14 +289,6 @@ def test_no_records_need_no_answers() -> None:
     nobody = Records(np.zeros((0, 1)), np.zeros(0, np.bool_))
     universe = Listed([_Quoting(ValueError), *public_estimators([0, 0, 0, 1, 1, 1])]).universe(nobody)
     assert [(level.score, level.count) for level in universe.head(0)] == [(0, 3)]
-
-
-def test_listed_estimators_outlive_a_clone() -> None:
-    estimators = public_estimators([0, 0, 0, 1, 1, 1])
-    cloned = clone(Listed(estimators), safe=False)
-    assert scores_of(cloned) == scores_of(Listed(estimators))
-    with pytest.raises(BadParameter, match="is not fitted"):
-        Listed(clone(estimators)).universe(RECORDS)
 
 
 @every("candidate", [2, -1, 10**30, True, 0.0, "0", (0,), None])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,12 +22,9 @@ from support.conformance.protocol import (
 from support.numpy_bits import NumpyBits
 
 from dpmine import law, select
-from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.hypothesis import HypothesisClass, Records
 from dpmine.models.pac.intervals import Intervals, pairs_by_difference
 from dpmine.models.pac.thresholds import CutSide, PublicGrid, Stumps, Thresholds
-
-if TYPE_CHECKING:
-    from dpmine.models.pac.hypothesis import HypothesisClass
 
 GRIDS = [PublicGrid.of("-1/2", "5/4", points) for points in (1, 2, 5, 8)]
 SMALL = [(size, grid, seed) for seed, size in enumerate((0, 1, 2, 3, 7, 20)) for grid in GRIDS]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,6 @@ import pandas as pd
 import pytest
 from models.pac.oracles import some_records
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 from support.cases import every
 from support.numpy_bits import NumpyBits
@@ -184,16 +182,6 @@ def test_a_copy_predicts_columns_without_names_and_keeps_its_parameters() -> Non
     assert copy.guarantee_ == selector.guarantee_ == copy.fit(rows, labels).guarantee_
 
 
-def test_a_fit_that_fails_leaves_nothing_behind() -> None:
-    frame, labels = people(200)
-    selector = HypothesisSelector(lower=0, upper=120).fit(frame, labels)
-    with pytest.raises(BadData):
-        selector.fit(frame[["age"]], ["poor"] * 200)
-    with pytest.raises(NotFittedError):
-        selector.predict(frame)
-    assert not hasattr(selector, "classes_")
-
-
 def test_named_classes_need_not_occur_and_turn_the_rule_round() -> None:
     frame, labels = people(400, seed=3)  # the best rule leads by six records
     options: dict[str, Any] = {"lower": 0, "upper": 120, "grid": 121, "epsilon": 50}
@@ -265,35 +253,12 @@ def test_the_exact_maximum_needs_an_opt_in() -> None:
     assert not selector.guarantee_.private
 
 
-@every("labels", [[0, 1, 2], [1, 1, 1], [0.5, 1.5, 2.5], ["a", None, "b"], [0, 1]])
-def test_bad_labels(labels: list[Any]) -> None:
-    with pytest.raises(BadData):
-        HypothesisSelector(lower=0, upper=1)._fit([[CANARY], [1], [2]], labels, bits=NumpyBits(1))
-
-
-@every(
-    "features",
-    [np.array([[str(CANARY)], ["x"]]), [[CANARY], [1, 2]], [CANARY, 1], np.zeros((0, 1)), np.zeros((2, 0))],
-)
-def test_bad_features_are_rejected_without_a_value(features: Any) -> None:
-    with pytest.raises(BadData) as caught:
-        HypothesisSelector(lower=0, upper=1).fit(features, [0, 1][: len(features)])
-    assert "918273" not in str(caught.value)
-
-
 def test_values_outside_the_bounds_count_as_the_bounds() -> None:
     selector = HypothesisSelector("thresholds", lower=0, upper=1, grid=2, epsilon=10**6)
     selector._fit([[-CANARY], [-1.0], [CANARY], [2.0]] * 20, [0, 0, 1, 1] * 20, bits=NumpyBits(1))
     assert str(selector.hypothesis_) == "x0 >= 1"
     assert selector.predict([[-5.0], [0.5], [7.0]]).tolist() == [0, 0, 1]
     assert "918273" not in selector.to_json()
-
-
-def test_it_is_an_estimator() -> None:
-    selector = HypothesisSelector("thresholds", epsilon=Fraction(1, 3), lower=0, upper=1)
-    assert clone(selector).get_params() == selector.get_params()
-    with pytest.raises(NotFittedError):
-        selector.predict([[0.5]])
 
 
 @every("hypotheses", ["thresholds", "intervals", "stumps", "conjunctions", "separators"])

@@ -10,7 +10,7 @@ from models.pac.oracles import some_records
 from support.cases import every
 
 from dpmine.models.pac.conjunctions import Conjunctions
-from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.hypothesis import HypothesisClass, Records
 from dpmine.models.pac.intervals import Intervals
 from dpmine.models.pac.listed import Listed
 from dpmine.models.pac.separators import Separators
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from dpmine.models.entries import Floats
-    from dpmine.models.pac.hypothesis import HypothesisClass
 
 GRID = PublicGrid.of("-1/2", "5/4", 6)
 CLASSES: dict[str, tuple[HypothesisClass[Any], int, Iterable[Any]]] = {

@@ -140,15 +140,6 @@ def test_predictions_are_what_was_counted(dimension: int, resolution: int) -> No
         assert (predicted == answers[index]).all()
 
 
-def test_one_record_moves_every_score_by_at_most_one() -> None:
-    records = _records(3, 20, seed=1)
-    other = Records(records.features.copy(), records.positive.copy())
-    other.features[7] = -other.features[3]
-    other.positive[7] = not other.positive[7]
-    hypotheses = Separators.of(3, 3)
-    assert np.abs(hypotheses.correct(records) - hypotheses.correct(other)).max() == 1
-
-
 @pytest.mark.parametrize("rows", [0, 1, 1000])
 def test_signs_are_counted_over_all_parts(rows: int) -> None:
     """More weight vectors than one thread takes at a time."""

@@ -24,7 +24,7 @@ from dpmine import BadParameter, Declared, PrivateLogisticRegression, PrivateSea
 from dpmine.errors import BadData
 from dpmine.models.contribution import Bounding, Units
 from dpmine.models.search.runs import stopping_of
-from dpmine.models.search.scoring import require_terms
+from dpmine.models.search.trial import require_terms
 from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:

@@ -11,11 +11,7 @@ from support.goodness import assert_sampled_law
 
 from dpmine import BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.models.validation.procedure import (
-    random_order,
-    random_split,
-    train_size_of,
-)
+from dpmine.models.validation.procedure import random_order, random_split, train_size_of
 
 
 @every(("records", "train"), [(2, 1), (10, 3), (50_000, 20_000), (5, 0), (5, 5)])

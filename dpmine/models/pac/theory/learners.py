@@ -21,7 +21,7 @@ from dpmine.models.pac.theory.sample_complexity import (
     largest_smoothness,
     records_for_labels,
 )
-from dpmine.parameters import below_one
+from dpmine.parameters import Number, below_one
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.recommend import build_mechanism
 from dpmine.selection.select import choose
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from dpmine.models.entries import Floats
     from dpmine.models.pac.hypothesis import AnyClass, Hypothesis, Records
     from dpmine.models.pac.theory.families import Family
-    from dpmine.parameters import Number
     from dpmine.selection.mechanisms.mechanism import Mechanism
 
 LABEL_ONLY = (

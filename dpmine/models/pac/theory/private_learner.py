@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW
 from dpmine.models.pac.classifier import HypothesisClassifier, PublicFeatures, presumed_features
-from dpmine.models.pac.theory.families import IntervalFamily, StumpFamily, ThresholdFamily
+from dpmine.models.pac.theory.families import Family, IntervalFamily, StumpFamily, ThresholdFamily
 from dpmine.models.pac.theory.learners import LABEL_UNIT, Learner, learn, plan_cover, require_columns, too_fine
 from dpmine.models.pac.theory.sample_complexity import Target
 from dpmine.models.pac.theory.separator_family import SeparatorFamily
-from dpmine.parameters import below_one, named
+from dpmine.parameters import Number, below_one, named
 from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding, PrivacyUnit
     from dpmine.models.entries import Entries
-    from dpmine.models.pac.theory.families import Family
-    from dpmine.parameters import Number
 
 
 class LearningSettings(NamedTuple):

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.reals import GUARD_BITS, Ball, above, below, exact_ball, logarithm, working_precision
-from dpmine.parameters import below_one, exact_number, positive, probability, whole
+from dpmine.parameters import Number, below_one, exact_number, positive, probability, whole
 from dpmine.selection.recommend import least
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.parameters import Number
 
 PRECISION = 1024 + GUARD_BITS  # 10^200 records, the most that parameters allow, are 665 bits
 _STEPS = 20  # halvings of an interval [κ, 2κ]

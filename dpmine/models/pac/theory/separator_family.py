@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmine.models.pac.separators import (
-    Separators,
-    finest_resolution,
-    net_angle,
-    net_resolution,
-    require_dimension,
-)
+from dpmine.models.pac.separators import Separators, finest_resolution, net_angle, net_resolution, require_dimension
 from dpmine.models.pac.theory.families import Family, SampleCover
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from dpmine.models.pac.hypothesis import Records
 from dpmine.models.pac.separators import Separators
 from dpmine.models.pac.theory import separator_family
 from dpmine.models.pac.theory.families import (
+    Family,
     IntervalFamily,
     RealInterval,
     RealThreshold,
@@ -32,7 +33,6 @@ from dpmine.models.pac.thresholds import CutSide
 
 if TYPE_CHECKING:
     from dpmine.models.entries import Floats
-    from dpmine.models.pac.theory.families import Family
 
 RADII = [Fraction(1, 4), Fraction(1, 5), Fraction(1, 7), Fraction(3, 40), Fraction(1, 50)]
 LOW, HIGH = Fraction(-1), Fraction(2)

@@ -14,8 +14,8 @@ from support.goodness import assert_sampled_law
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter
-from dpmine.models.pac.hypothesis import Records
-from dpmine.models.pac.theory.families import IntervalFamily, StumpFamily, ThresholdFamily
+from dpmine.models.pac.hypothesis import Hypothesis, Records
+from dpmine.models.pac.theory.families import Family, IntervalFamily, StumpFamily, ThresholdFamily
 from dpmine.models.pac.theory.learners import (
     LABEL_ONLY,
     LABEL_UNIT,
@@ -33,8 +33,6 @@ from dpmine.selection.distributions.profile import Profile
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.models.pac.hypothesis import Hypothesis
-    from dpmine.models.pac.theory.families import Family
 
 ANYTHING = Target.of(epsilon="0.5", accuracy="0.8", failure="0.5")
 """A target that few records reach, so that laws are spread out."""
