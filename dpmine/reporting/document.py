@@ -6,9 +6,9 @@ Stored results, evidence and excerpts of ledgers are read so. All else that goes
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isfinite
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     Label: TypeAlias = str | float
+
+
+_LARGEST = 10**100  # no number of a result is beyond it; sums and products of a few such numbers are finite
+_EXACT = re.compile(r"[0-9]+(/[0-9]+)?")
 
 
 class Altered(Exception):
@@ -83,11 +87,17 @@ class Document:
         return _number(self[name])
 
     def fraction(self, name: str) -> Fraction:
-        """A number that is written exactly, as text."""
+        """A number above 0 that is written exactly, as text."""
+        text = self.text(name)
+        if not _EXACT.fullmatch(text):
+            raise Altered
         try:
-            return Fraction(self.text(name))
+            number = Fraction(text)
         except (ValueError, ZeroDivisionError):
             raise Altered from None
+        if not 1 / Fraction(_LARGEST) <= number <= _LARGEST:
+            raise Altered
+        return number
 
     def values(self, name: str) -> Sequence[object]:
         """A list of anything."""
@@ -134,18 +144,12 @@ def _values(value: object) -> Sequence[object]:
 
 
 def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _LARGEST:
         raise Altered
     return value
 
 
 def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:  # nor NaN
         raise Altered
-    try:
-        number = float(value)
-    except OverflowError:
-        raise Altered from None
-    if not isfinite(number):
-        raise Altered
-    return number
+    return float(value)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from html.parser import HTMLParser
-from math import exp
+from math import exp, nan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from reporting.jobs import ALL, PAIRS, RULE, Folder, job
+from support.cases import every
 from support.pages.prose import WORDS
 
 from dpmine.errors import BadData
@@ -25,7 +27,14 @@ from dpmine.reporting.page import render as render_module
 from dpmine.reporting.page.bodies import body_of
 from dpmine.reporting.page.charts import Bar, bars, distinct_labels, shortened, stacked, steps
 from dpmine.reporting.page.render import factor_text, odds_text, readable, render, rounded_up_at
+from dpmine.reporting.page.windows import windows_of
 from dpmine.reporting.store import Stored
+from dpmine.reporting.timeline import PastWindow, Timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dpmine.reporting.batch import Report
 
 EVERY = [job(**options) for options in ALL.values()]
 DAY = datetime(2030, 1, 2, tzinfo=UTC)
@@ -65,8 +74,13 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def html(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return render(Folder(tmp_path_factory.mktemp("every_kind")).run(*EVERY), today=DAY)
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    return Folder(tmp_path_factory.mktemp("every_kind")).run(*EVERY)
+
+
+@pytest.fixture(scope="module")
+def html(report: Report) -> str:
+    return render(report, today=DAY)
 
 
 def test_what_stands_on_it(html: str) -> None:
@@ -253,6 +267,33 @@ def test_a_stored_result_that_cannot_be_shown(folder: Folder) -> None:
     assert report.outcomes[0].result is not None
     del report.outcomes[0].result.document["class"]
     assert "The stored result cannot be shown" in render(report)
+
+
+ODD_NUMBERS: list[object] = [0, -1, 1e308, 10**400, -(10**99), nan, "1e400", "0"]
+
+
+def altered(value: object, odd: object) -> Iterator[Any]:
+    """The value with each of its parts replaced in turn; of a list, each of the first three."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from ({**value, name: other} for other in altered(part, odd))
+    elif isinstance(value, list):
+        for place, part in enumerate(value[:3]):
+            yield from ([*value[:place], other, *value[place + 1 :]] for other in altered(part, odd))
+    else:
+        yield odd
+
+
+@every("name", ALL)
+def test_odd_numbers_in_a_stored_result_do_not_end_the_page(name: str, report: Report) -> None:
+    """A seal finds accidents alone: a result that was changed on purpose is read, too."""
+    (outcome,) = (each for each in report.outcomes if each.job.name == name)
+    assert outcome.result is not None
+    document = json.loads(json.dumps(outcome.result.document))
+    for other in (other for odd in ODD_NUMBERS for other in altered(document, odd)):
+        assert body_of(outcome.job.kind, other).answer
+        windows = PastWindow("W1", {name: document}, charged=True), PastWindow("W2", {name: other}, charged=True)
+        assert windows_of(Timeline(windows, Amount())).jobs
 
 
 def test_a_stored_table_that_was_cut() -> None:
