@@ -24,8 +24,7 @@ from dpmine.ledger.budget import (
     whole_name,
 )
 from dpmine.ledger.database import Database
-from dpmine.ledger.events import Form, dp_event
-from dpmine.ledger.records import Entry, Kind, replayed
+from dpmine.ledger.records import Entry, Form, Kind, dp_event, replayed
 from dpmine.ledger.tables import require_own_schema
 from dpmine.parameters import Number, below_one, exact_number, named, positive, truth
 from dpmine.privacy import ExPostGuarantee, Neighbors, Zcdp

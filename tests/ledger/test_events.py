@@ -14,9 +14,8 @@ from dpmine_cli.main import run
 from ledger.guarantees import ADD, at_most, bounded_range, guarantee
 
 from dpmine.errors import BadLedger, BadParameter
-from dpmine.ledger.events import dp_event
 from dpmine.ledger.ledger import Ledger
-from dpmine.ledger.records import Entry
+from dpmine.ledger.records import Entry, dp_event
 from dpmine.zcdp import epsilon_at
 
 COMPOSE = Path(__file__).with_name("compose.py")

@@ -14,7 +14,7 @@ from support.schemas import problems
 
 import dpmine
 from dpmine.reporting.evidence import folder as evidence_folder
-from dpmine.reporting.evidence.derived import OPEN
+from dpmine.reporting.evidence.facts import OPEN
 from dpmine.reporting.evidence.folder import verify_evidence
 from dpmine.reporting.jobs.kinds import HistogramJob
 

@@ -29,7 +29,7 @@ from dpmine.reporting.page.charts import Bar, bars, distinct_labels, shortened, 
 from dpmine.reporting.page.render import factor_text, odds_text, readable, render, rounded_up_at
 from dpmine.reporting.page.windows import windows_of
 from dpmine.reporting.store import Stored
-from dpmine.reporting.timeline import PastWindow, Timeline
+from dpmine.reporting.terms import PastWindow, Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,8 +21,17 @@ from dpmine.io.atomic import no_guard, read_file
 from dpmine.ledger.charging import without_passwords
 from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.document import Document
-from dpmine.reporting.evidence.derived import checklist, registry_entry
-from dpmine.reporting.evidence.facts import JOBS, LEDGER, RESULTS, WINDOW, altered, read_facts, reading
+from dpmine.reporting.evidence.facts import (
+    JOBS,
+    LEDGER,
+    RESULTS,
+    WINDOW,
+    altered,
+    checklist,
+    read_facts,
+    reading,
+    registry_entry,
+)
 from dpmine.version import __version__
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dpmine.itemsets.release.noise import LEVEL
 from dpmine.itemsets.release.results import printable
 from dpmine.options.tables import as_keys
 from dpmine.reporting.document import Altered, Document
-from dpmine.reporting.jobs.unit_words import UnitWords
+from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.page.charts import Bar, bars, steps
 
 if TYPE_CHECKING:

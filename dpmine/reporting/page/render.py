@@ -16,7 +16,7 @@ from dpmine.itemsets.release.results import printable
 from dpmine.ledger.budget import WHOLE, Accounting, Amount, guaranteed, name_and_part
 from dpmine.ledger.charging import ROW
 from dpmine.privacy import Neighbors, short
-from dpmine.reporting.jobs.unit_words import UnitWords
+from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.page.bodies import Body, body_of, percent
 from dpmine.reporting.page.charts import stacked, templates
 from dpmine.reporting.page.windows import windows_of

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.release.noise import SupportNoise
     from dpmine.reporting.document import Label
     from dpmine.reporting.page.charts import Chart
-    from dpmine.reporting.timeline import PastWindow, Timeline
+    from dpmine.reporting.terms import PastWindow, Timeline
 
 _MOST_PANELS = 12
 
