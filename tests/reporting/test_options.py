@@ -11,7 +11,6 @@ import pytest
 import dpmine
 from dpmine.models.linear.estimators import CLASSIFIERS
 from dpmine.options.tables import OPTIONS
-from dpmine.reporting.jobs.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,8 +48,3 @@ def test_defaults_are_those_of_the_library(kind: str, call: Callable[..., Any]) 
         if library is None or name in OF_THE_FILE or option.default is None or library.default is library.empty:
             continue
         assert plain(library.default) == plain(COMMAND_ONLY.get(name, option.default)), name
-
-
-@pytest.mark.parametrize("kind", OPTIONS)
-def test_keys_of_jobs_are_options_of_the_command(kind: str) -> None:
-    assert KINDS[kind].known - {"items"} == {name for name, option in OPTIONS[kind].items() if option.in_jobs}

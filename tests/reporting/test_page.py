@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from reporting.jobs import ALL, PAIRS, RULE, Folder, job
+from reporting.jobs import AGES, ALL, PAIRS, RULE, Folder, fail, job
 from support.cases import every
 from support.pages.prose import WORDS
 
 from dpmine.errors import BadData
 from dpmine.ledger.budget import Amount
 from dpmine.privacy import Guarantee, Neighbors
+from dpmine.reporting.jobs.kinds import HistogramJob
 from dpmine.reporting.page import render as render_module
 from dpmine.reporting.page.bodies import body_of
 from dpmine.reporting.page.charts import Bar, bars, distinct_labels, shortened, stacked, steps
@@ -251,13 +252,8 @@ def test_a_ledger_that_is_gone_costs_no_page(folder: Folder) -> None:
 
 
 def test_a_failed_job_says_nothing_of_why(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpmine.reporting.jobs.kinds import HypothesisJob
-
-    def fail(*_arguments: object, **_options: object) -> None:
-        raise BadData("kanarienvogel")
-
-    monkeypatch.setattr(HypothesisJob, "run", fail)
-    html = render(folder.run(job(**RULE), job(**PAIRS)), today=DAY)
+    monkeypatch.setattr(HistogramJob, "run", fail(BadData("kanarienvogel"), after_charge=False))
+    html = render(folder.run(job(**AGES), job(**PAIRS)), today=DAY)
     assert "This job has no result." in html
     assert "kanarienvogel" not in html
 
