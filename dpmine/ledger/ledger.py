@@ -107,12 +107,12 @@ class Ledger:
         """
         total_epsilon = positive("epsilon", epsilon)
         total_delta = None if delta is None else below_one("delta", delta)
-        relation, rule = Neighbors.parse(neighbors), Parts.parse(parts)
+        relation, rule = Neighbors.parse(neighbors), named(Parts, "parts", parts)
         if rule is Parts.BY_INDEX and relation is not Neighbors.REPLACE_ONE:
             raise BadParameter("parts by_index needs the relation replace_one: an added unit would move the numbers.")
         if rule is Parts.BY_UNIT and relation is not Neighbors.ADD_REMOVE:
             raise BadParameter("parts by_unit needs the relation add_remove: a replaced unit may leave its part.")
-        kind = None if accounting is None else Accounting.parse(accounting)
+        kind = None if accounting is None else named(Accounting, "accounting", accounting)
         approximate = None if approximate_delta is None else below_one("approximate_delta", approximate_delta)
         _require_short(Amount(total_epsilon, total_delta or Fraction(0), Fraction(0), approximate or Fraction(0)))
         name = whole_name(dataset)

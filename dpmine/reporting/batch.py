@@ -286,7 +286,6 @@ def _step(job: Job, store: ResultsFolder, charges: Charges, budget: Budget | Non
 
 
 def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None, charges: Charges) -> Batch:
-    """The batch, if it keeps to the terms of the job file and of the ledger."""
     require_same_terms(terms, steps, budget)
     accounting = (terms.accounting or Accounting.BASIC) if budget is None else budget.accounting
     share = None if budget is None else budget.granted.approximate_delta

@@ -26,7 +26,7 @@ from dpmine.reporting.jobs.schedule import Missed, Window
 from dpmine.reporting.terms import Charges, PastWindow, Timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     from dpmine.privacy import Guarantee
     from dpmine.reporting.batch import Watcher
@@ -78,8 +78,11 @@ class Recurring:
         Raises BadParameter for jobs that cannot recur, BudgetExceeded where all runs together exceed [budget].
         """
         self._require_disjoint_possible()
+        for job in self.job_file.jobs:
+            if job.obstacle:
+                raise BadParameter(f"job {job.name!r} cannot recur: {job.obstacle}")
         share = self._share
-        jobs = tuple(self._with_budget(job, share) for job in self._possible())
+        jobs = tuple(self._with_budget(job, share) for job in self.job_file.jobs)
         window = Amount.total([Amount.of(_guarantee(job)) for job in jobs])
         runs = 1 if self.schedule.disjoint_units else self.schedule.runs
         total, needed = self.terms.total_under(self.accounting), Amount(*(number * runs for number in window))
@@ -136,12 +139,6 @@ class Recurring:
                 "every job, or in none; [schedule] then divides the budget equally."
             )
         return any(stated)
-
-    def _possible(self) -> Iterator[Job]:
-        for job in self.job_file.jobs:
-            if job.obstacle:
-                raise BadParameter(f"job {job.name!r} cannot recur: {job.obstacle}")
-            yield job
 
     def _require_disjoint_possible(self) -> None:
         if not self.schedule.disjoint_units:
@@ -238,7 +235,10 @@ class WindowRun:
             return ()
         charged = self._charges().amounts
         return tuple(
-            window for window in self._windows(charged) if window < self.window and self._is_due(window, charged)
+            window
+            for window in self._windows(charged)
+            if window < self.window
+            and any(job.key not in charged and self.store.find(job) is None for job in self.recurring.at(window).jobs)
         )
 
     def run(self, *, watch: Watcher, retry: bool) -> Report:
@@ -266,10 +266,6 @@ class WindowRun:
         new = reports[0].new  # the others find what it granted
         return replace(last, others=caught_up, rejected=rejected, timeline=self._timeline(last), new=new)
 
-    def _is_due(self, window: Window, charged: Collection[str]) -> bool:
-        """Whether a job of the window was never charged, and has no result."""
-        return any(job.key not in charged and self.store.find(job) is None for job in self.recurring.at(window).jobs)
-
     def _windows(self, charged: Collection[str]) -> tuple[Window, ...]:
         """From the start, or the first one that was charged, to the one that is asked for."""
         schedule = self.recurring.schedule
@@ -286,20 +282,16 @@ class WindowRun:
         try:
             charges = self._charges()
         except BadLedger:
-            charges, charge = Charges(), last.total
+            charges, by_window, charge = Charges(), {}, last.total
         else:
-            charge = self._charge_of(charges)
-        by_window = charges.by_window
+            by_window = charges.by_window
+            # Of one unit, which is in one of the windows alone if units are disjoint.
+            disjoint = self.recurring.schedule.disjoint_units
+            charge = composed(Amount(), by_window.values()) if disjoint else charges.total
         windows = (
             self._past_window(window, charged=str(window) in by_window) for window in self._windows(charges.amounts)
         )
         return Timeline(tuple(windows), charge)
-
-    def _charge_of(self, charges: Charges) -> Amount:
-        """Of all windows for one unit, which is in one of them alone if units are disjoint."""
-        if self.recurring.schedule.disjoint_units:
-            return composed(Amount(), charges.by_window.values())
-        return charges.total
 
     def _past_window(self, window: Window, *, charged: bool) -> PastWindow:
         documents: dict[str, dict[str, Any] | None] = {}

@@ -226,6 +226,7 @@ def _is_window_charged(facts: Facts, history: Iterable[Entry]) -> bool:
 def registry_entry(facts: Facts) -> dict[str, object]:
     """The entry, JSON-ready, as a draft: see `OPEN`."""
     budget, title = facts.budget, facts.job_file.title
+    mechanisms = sorted({mechanism(job, result) for job, result in facts.released})
     return {
         "url_slug": re.sub(r"\W+", "-", f"{title} {facts.day[:4]}".lower()),
         "status": "Draft",
@@ -258,7 +259,7 @@ def registry_entry(facts: Facts) -> dict[str, object]:
                 "composition": f"Sequential, by a ledger with {budget.accounting} accounting.",
             },
             "implementation": {
-                "mechanisms": f"{', '.join(_mechanisms(facts))}; dpmine {__version__}. {_SECURITY}",
+                "mechanisms": f"{', '.join(mechanisms)}; dpmine {__version__}. {_SECURITY}",
             },
             "administrative": {"registry_authors": [OPEN]},
         },
@@ -266,7 +267,6 @@ def registry_entry(facts: Facts) -> dict[str, object]:
 
 
 def _period(period: str) -> dict[str, str]:
-    """What the job file says of the time that the data are from."""
     return {"data_source_type_details": f"Data of {period}."} if period else {}
 
 
@@ -288,10 +288,6 @@ def _repeated(facts: Facts) -> dict[str, str]:
 def _product(facts: Facts) -> str:
     learnt = any(job.kind not in _STATISTICS for job, _ in facts.released)
     return "Machine learning model" if learnt else "Summary statistics"
-
-
-def _mechanisms(facts: Facts) -> list[str]:
-    return sorted({mechanism(job, result) for job, result in facts.released})
 
 
 def _parameters(facts: Facts) -> dict[str, object]:

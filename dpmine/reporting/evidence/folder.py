@@ -192,7 +192,6 @@ def _code() -> dict[str, object]:
 
 
 def _require_listed(folder: Path, hashes: Mapping[str, str]) -> None:
-    """BadData for a file that was changed, is missing, or was added."""
     names = _names(folder) - {MANIFEST}
     if missing := sorted(hashes.keys() - names):
         raise BadData(f"'{folder / missing[0]}' is missing: restore the folder.")

@@ -278,7 +278,7 @@ def _terms(value: object) -> BudgetTerms:
         Amount(positive("epsilon", budget["epsilon"]), below_one("delta", budget.get("delta", 0))),
         Neighbors.parse(budget.get("neighbors", Neighbors.REPLACE_ONE)),
         None if unit is None else checked_name("unit", unit),
-        None if accounting is None else Accounting.parse(accounting),
+        None if accounting is None else named(Accounting, "accounting", accounting),
         None if share is None else below_one("approximate_delta", share),
         UnitWords.read(budget["unit_label"]) if "unit_label" in budget else None,
         named(Create, "create", budget.get("create", Create.IF_MISSING)),

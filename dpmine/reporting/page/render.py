@@ -213,7 +213,6 @@ def _written(value: object) -> str:
 
 
 def _spending(report: Report, budget: Budget, page_charge: Amount) -> dict[str, object]:
-    """The ledger on the page."""
     granted, remaining = budget.granted, budget.remaining_of(name_and_part(report.job_file.terms.dataset)[1])
     rest = granted - remaining - page_charge
     elsewhere = Amount(*(max(number, Fraction(0)) for number in rest))

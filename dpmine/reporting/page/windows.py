@@ -85,7 +85,6 @@ def _rules(name: str, results: Sequence[tuple[str, Document]]) -> PageTable:
 
 
 def _compared(name: str, results: Sequence[tuple[str, Document]]) -> tuple[tuple[PageTable, ...], tuple[str, ...]]:
-    """What changed between the last two results."""
     if len(results) < 2:
         return (), (f"{name}: there is no earlier result to compare with yet.",)
     (earlier, before), (later, now) = results[-2:]
