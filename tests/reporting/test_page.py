@@ -498,12 +498,6 @@ def test_long_tables_are_cut(folder: Folder) -> None:
     assert html.count('<tr><td data-label="Of customers with"') == 200
 
 
-def test_add_remove(folder: Folder) -> None:
-    options: dict[str, Any] = {**PAIRS, "units": 34}
-    html = render(folder.run(job(**options), neighbors='"add-remove"'), today=DAY)
-    assert "any one customer and all its data added or taken away" in Page(html).text
-
-
 def test_other_data_of_a_unit_have_the_delta_of_two_steps(folder: Folder) -> None:
     """One unit taken away and another added: 2ε, and (1 + e^ε)·δ, by the definition used twice."""
     report = folder.run(job(**PAIRS | {"epsilon": 1, "delta": 1e-6, "release_support": 1}), neighbors='"add-remove"')
