@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpmine.io.atomic import new_figure, picture_target, write_picture
+from dpmine.io.atomic import new_figure, write_picture
 from dpmine.markup import ShownAsText
 from dpmine.privacy import Neighbors, rounded_up
 
@@ -95,11 +95,10 @@ class AuditReport(ShownAsText):
 
         Raises BadParameter for another suffix, UnreadableFile where nothing can be written.
         """
-        target = picture_target(path)
         rows = [row for row in self._rows() if row.epsilon]  # an early stop has no ε
         figure = new_figure(8, 1.2 + 0.28 * len(rows))
         _draw(figure.subplots(), rows)
-        write_picture(figure, target)
+        write_picture(figure, path)
 
     def _rows(self) -> list[AuditRow]:
         return [part for row in self.mechanisms for part in (row, *row.parts)]
@@ -114,7 +113,6 @@ class AuditReport(ShownAsText):
 
 
 def _cells(row: AuditRow) -> tuple[str, ...]:
-    """Of the text table."""
     return (
         f"  {row.stage}" if row.stage else row.mechanism,
         str(row.neighbors).replace("_", "-"),

@@ -84,13 +84,8 @@ def audit(
 
     Raises BadParameter for unusable parameters, NotPrivate for "exact".
 
-    Example:
-        >>> audit("exponential", epsilon="1/2").holds
-        True
-
     See Also:
-        dpmine.auditing.epsilon_lower_bound: for code whose output distribution is unknown.
-        dpmine.law: the output distribution of a mechanism on scores of your own.
+        dpmine.audit: the public call.
     """
     names = _private_names() if mechanism is None else [_known(mechanism)]
     claimed = positive("epsilon", epsilon), probability("delta", delta)

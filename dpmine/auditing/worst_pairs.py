@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from dpmine.auditing.pairs import (
     stairs,
     structured,
 )
+from dpmine.auditing.targets.neighbours import pick
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
 from dpmine.selection.distributions.stopping import StoppingSearch, draw_distribution, stopping_distribution
@@ -114,8 +115,6 @@ def worst_pair(
     return worst
 
 
-T = TypeVar("T")
-
 _GROUPS = 5  # of a random pair, at most
 
 
@@ -147,11 +146,11 @@ class Climber:
 
     def _random(self, bits: BitSource) -> Pair | None:
         groups = [self._group(bits) for _ in range(1 + uniform_below(_GROUPS, bits=bits))]
-        return self._admitted(groups, _pick(self.scope.dummies, bits))
+        return self._admitted(groups, pick(self.scope.dummies, bits))
 
     def _group(self, bits: BitSource) -> Group:
-        height = _pick(self.leads, bits) + uniform_below(3, bits=bits)
-        return Group(height, _pick(self.scope.moves, bits), _pick(self.crowds, bits))
+        height = pick(self.leads, bits) + uniform_below(3, bits=bits)
+        return Group(height, pick(self.scope.moves, bits), pick(self.crowds, bits))
 
     def _changed(self, pair: Pair, bits: BitSource) -> Pair | None:
         """A neighbour in the space of pairs: one group changed, added or removed, or another padding."""
@@ -163,7 +162,7 @@ class Climber:
         elif kind == 1:
             groups.pop(place)
         elif kind == 2:
-            dummies = _pick(self.scope.dummies, bits)
+            dummies = pick(self.scope.dummies, bits)
         else:
             groups[place] = self._change(groups[place], bits)
         return self._admitted(groups, dummies)
@@ -171,11 +170,11 @@ class Climber:
     def _change(self, group: Group, bits: BitSource) -> Group:
         kind = uniform_below(4, bits=bits)
         if kind == 0:
-            return replace(group, move=_pick(self.scope.moves, bits))
+            return replace(group, move=pick(self.scope.moves, bits))
         if kind == 1:
-            return replace(group, count=_pick((group.count + 1, max(1, group.count // 2), 2 * group.count), bits))
-        steps = (1.0, -1.0) if kind == 2 else (_pick(self.leads, bits) / 4, -_pick(self.leads, bits) / 4)
-        step = _pick(steps, bits)
+            return replace(group, count=pick((group.count + 1, max(1, group.count // 2), 2 * group.count), bits))
+        steps = (1.0, -1.0) if kind == 2 else (pick(self.leads, bits) / 4, -pick(self.leads, bits) / 4)
+        step = pick(steps, bits)
         return replace(group, score=on_grid(group.score + (step if self.scope.growth is None else round(step))))
 
     def _admitted(self, groups: list[Group], dummies: int) -> Pair | None:
@@ -185,10 +184,6 @@ class Climber:
             return None
         within = sum(group.count for group in groups) <= 2 * max(CROWDS) * _GROUPS
         return pair if within and self.scope.admits(pair) else None
-
-
-def _pick(values: Sequence[T], bits: BitSource) -> T:
-    return values[uniform_below(len(values), bits=bits)]
 
 
 _LAST_RANK = 64  # stops behind it count as one outcome
@@ -238,7 +233,6 @@ def _search(
 
 
 def _stops(search: StoppingSearch, profile: Profile) -> StopDistribution:
-    """The probabilities of stopping at each of the first ranks, and behind them."""
     last = min(_LAST_RANK, (profile.dummies or sum(profile.counts)) - 1)
     return stopping_distribution(profile, search=search, limit=last)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, BudgetExceeded
 from dpmine.exact.reals import below, decimal_above, decimal_below, exact_ball
-from dpmine.parameters import named
 from dpmine.privacy import ExPostGuarantee, rounded_up, short
 from dpmine.zcdp import epsilon_at, rho_at
 
@@ -35,11 +34,6 @@ class Accounting(StrEnum):
     """ε and δ."""
     ZCDP = "zcdp"
     """ρ, and the δ of approximate parts: many small runs come to less. Proof: docs/proofs/zcdp.md."""
-
-    @classmethod
-    def parse(cls, value: str | Accounting) -> Accounting:
-        """The value of that name; BadParameter otherwise."""
-        return named(cls, "accounting", value)
 
 
 @dataclass(frozen=True, slots=True, order=False)
@@ -78,8 +72,9 @@ class Amount:
     def to_dict(self, *names: str) -> dict[str, float | str]:
         """JSON-ready: floats for reading, exact texts beside them; of all numbers, or of those named."""
         chosen = names or tuple(field.name for field in fields(self))
-        readable = {name: _readable(getattr(self, name)) for name in chosen}
-        return {**readable, **{f"{name}_exact": str(getattr(self, name)) for name in chosen}}
+        numbers = {name: getattr(self, name) for name in chosen}
+        readable = {name: rounded_up(value) if value >= 0 else float(value) for name, value in numbers.items()}
+        return {**readable, **{f"{name}_exact": str(value) for name, value in numbers.items()}}
 
     @classmethod
     def of(cls, guarantee: Guarantee) -> Amount:
@@ -127,16 +122,12 @@ class Amount:
         """ε and δ, as decimals where those are exact."""
         return self.shown(Accounting.BASIC, short)
 
-    def readable(self, accounting: Accounting, write: Callable[[Fraction], str] | None = None) -> tuple[str, str]:
-        """The two numbers that this kind of accounting adds up: ρ to six digits, the others exactly."""
-        loss, slack = self.compared(accounting)
-        exact = write or short
-        return exact(loss) if accounting is Accounting.BASIC else f"{float(loss):.6g}", exact(slack)
-
     def shown(self, accounting: Accounting, write: Callable[[Fraction], str] = str) -> str:
-        """The same in words."""
-        loss, slack = self.readable(accounting, write if accounting is Accounting.BASIC else short)
-        return f"{'ε' if accounting is Accounting.BASIC else 'ρ'} = {loss}, δ = {slack}"
+        """The two numbers that this kind of accounting adds up, ε and δ as `write` has them; ρ to six digits."""
+        loss, slack = self.compared(accounting)
+        if accounting is Accounting.BASIC:
+            return f"ε = {write(loss)}, δ = {write(slack)}"
+        return f"ρ = {float(loss):.6g}, δ = {short(slack)}"
 
     def __str__(self) -> str:
         return self.shown(Accounting.BASIC)
@@ -159,11 +150,6 @@ class Parts(StrEnum):
     """
     BY_INDEX = "by_index"
     """Parts are fixed whatever the data, such as by a number that a unit was given; for replace_one only."""
-
-    @classmethod
-    def parse(cls, value: str | Parts) -> Parts:
-        """The value of that name, dashes or underscores; BadParameter otherwise."""
-        return named(cls, "parts", value)
 
 
 def first_grant(new: str, dataset: str, total: Amount) -> str:
@@ -194,10 +180,6 @@ def _read(text: object) -> Fraction:
         if str(value) == text:
             return value
     raise ValueError
-
-
-def _readable(value: Fraction) -> float:
-    return rounded_up(value) if value >= 0 else float(value)
 
 
 WHOLE = ""

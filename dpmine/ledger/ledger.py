@@ -24,8 +24,7 @@ from dpmine.ledger.budget import (
     whole_name,
 )
 from dpmine.ledger.database import Database
-from dpmine.ledger.events import Form, dp_event
-from dpmine.ledger.records import Entry, Kind, replayed
+from dpmine.ledger.records import Entry, Form, Kind, dp_event, replayed
 from dpmine.ledger.tables import require_own_schema
 from dpmine.parameters import Number, below_one, exact_number, named, positive, truth
 from dpmine.privacy import ExPostGuarantee, Neighbors, Zcdp
@@ -108,12 +107,12 @@ class Ledger:
         """
         total_epsilon = positive("epsilon", epsilon)
         total_delta = None if delta is None else below_one("delta", delta)
-        relation, rule = Neighbors.parse(neighbors), Parts.parse(parts)
+        relation, rule = Neighbors.parse(neighbors), named(Parts, "parts", parts)
         if rule is Parts.BY_INDEX and relation is not Neighbors.REPLACE_ONE:
             raise BadParameter("parts by_index needs the relation replace_one: an added unit would move the numbers.")
         if rule is Parts.BY_UNIT and relation is not Neighbors.ADD_REMOVE:
             raise BadParameter("parts by_unit needs the relation add_remove: a replaced unit may leave its part.")
-        kind = None if accounting is None else Accounting.parse(accounting)
+        kind = None if accounting is None else named(Accounting, "accounting", accounting)
         approximate = None if approximate_delta is None else below_one("approximate_delta", approximate_delta)
         _require_short(Amount(total_epsilon, total_delta or Fraction(0), Fraction(0), approximate or Fraction(0)))
         name = whole_name(dataset)

@@ -1,4 +1,4 @@
-"""Budgets and the entries of their histories as rows of the tables, and whether all of them are as they were written.
+"""Budgets and the entries of their histories: as rows of the tables, and as events of dp_accounting.
 
 A ledger is verified by its tables, and by its histories, read again here from the first entry to the last.
 """
@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from dataclasses import asdict, astuple, dataclass, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from fractions import Fraction
+from math import inf, nextafter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, insert, select, union, update
@@ -42,6 +45,15 @@ class Kind(StrEnum):
     """Set aside at most; stays spent unless it is settled."""
     SETTLE = "settle"
     """What a reservation came to."""
+
+
+class Form(StrEnum):
+    """What `Ledger.export` writes."""
+
+    JSON = "json"
+    """Budgets and histories, with all that a ledger holds."""
+    DP_EVENT = "dp_event"
+    """What was charged, as events of dp_accounting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,18 +250,15 @@ def _numbers(amount: Amount) -> dict[str, str]:
     return {name: str(getattr(amount, name)) for name in _NUMBERS}
 
 
-def _amount(row: Row) -> Amount:
-    return Amount.read(*(row[name] for name in _NUMBERS))
-
-
 def _budget(connection: Connection, row: Row) -> Budget:
     """Raises BadLedger for a row that no ledger wrote."""
     dataset = row["dataset"]
     _require_types(row, f"The row of {dataset!r}")
     totals = connection.execute(_TOTALS, {"named": dataset}).mappings().all()
     try:
-        charged = {total["part"]: _amount(total) for total in totals}
-        granted, relation, rule = _amount(row), Neighbors(row["neighbors"]), Parts(row["parts"])
+        charged = {total["part"]: Amount.read(*(total[name] for name in _NUMBERS)) for total in totals}
+        granted = Amount.read(*(row[name] for name in _NUMBERS))
+        relation, rule = Neighbors(row["neighbors"]), Parts(row["parts"])
         accounting = Accounting(row["accounting"])
     except ValueError:
         raise _changed(f"The row of {dataset!r}") from None
@@ -343,3 +352,48 @@ def _require(*conditions: bool) -> None:
     """Raises BadLedger unless all hold; `replayed` names the entry."""
     if not all(conditions):
         raise BadLedger("No ledger would write this.")
+
+
+def dp_event(history: Iterable[Entry]) -> list[dict[str, Any]]:
+    """What was charged to a data set: one composition for the whole, and one for each part.
+
+    A composition is a ComposedDpEvent of ZCDpEvents in the form of their named tuples, with equal ρ joined. Each ρ is
+    the nearest float above. Reservations count at their most, settled or not. The settled amount depends on the
+    outcome, so it bounds no Rényi divergence. dp_accounting has no event for runs that are approximately concentrated.
+    The sum of their δ stands beside the event: add it to the δ at which you ask for the event's ε. The whole and a
+    unit's own part together bound the unit's privacy loss. An ε computed from events holds for runs that were planned
+    beforehand. Raises BadLedger for an entry that no ledger wrote.
+    """
+    charged_amounts: dict[str, list[Amount]] = {WHOLE: []}
+    common: dict[str, object] = {}
+    for entry in history:
+        common = {"dataset": entry.dataset, "unit": entry.unit or None, "neighbors": entry.neighbors}
+        if entry.kind in {Kind.CHARGE, Kind.RESERVE}:
+            charged_amounts.setdefault(entry.part, []).append(entry.amount)
+    return [
+        {
+            **common,
+            "part": part,
+            "event": _composed(amount.rho for amount in amounts),
+            "approximate_delta": _float_above(Amount.total(amounts).approximate_delta),
+        }
+        for part, amounts in sorted(charged_amounts.items())
+    ]
+
+
+def _composed(rhos: Iterable[Fraction]) -> dict[str, object]:
+    events = [
+        _event("SelfComposedDpEvent", event=_event("ZCDpEvent", rho=_float_above(rho), xi=0.0), count=count)
+        for rho, count in Counter(rhos).items()
+    ]
+    return _event("ComposedDpEvent", events=events)
+
+
+def _event(name: str, **values: object) -> dict[str, object]:
+    return {"module_name": "dp_accounting.dp_event", "class_name": name, **values}
+
+
+def _float_above(value: Fraction) -> float:
+    """The least float that is not below the value."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else nextafter(nearest, inf)

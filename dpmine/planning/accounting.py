@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import decimal_above, decimal_below
-from dpmine.io.atomic import new_figure, picture_target, write_picture
+from dpmine.io.atomic import new_figure, write_picture
 from dpmine.itemsets.release.noise import LEVEL, DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
 from dpmine.parameters import exact_share, positive, public_count
 from dpmine.planning.results import JsonObject, Planned
@@ -88,7 +88,6 @@ class RunsPlan(Planned):
 
         Raises BadParameter for another suffix, UnreadableFile where nothing can be written.
         """
-        target = picture_target(path)
         figure = new_figure(8, 4.5)
         axes = figure.subplots()
         counts = sorted({max(1, self.runs * step // _POINTS) for step in range(1, _POINTS + 1)})
@@ -99,7 +98,7 @@ class RunsPlan(Planned):
         axes.set_xlabel(f"runs at ε = {short(self.epsilon)} each")
         axes.set_ylabel(f"ε of all runs together (zcdp: at δ = {short(self.delta)})")
         axes.legend()
-        write_picture(figure, target)
+        write_picture(figure, path)
 
     def __str__(self) -> str:
         lines = [f"{self.runs:,} runs at ε = {short(self.epsilon)} each; δ = {short(self.delta)} for zcdp accounting:"]
@@ -170,17 +169,13 @@ class NoisePlan(Planned):
         """A plain form for JSON; half widths in units."""
         terms = {"epsilon": rounded_up(self.epsilon), "delta": rounded_up(self.delta), "level": float(LEVEL)}
         widths = {
-            name: {"each": self._each(noise), "all": self._together(noise)}
-            for name, noise in (("laplace", self.laplace), ("gaussian", self.gaussian))
+            name: self._half_widths(noise) for name, noise in (("laplace", self.laplace), ("gaussian", self.gaussian))
         }
         taken = "laplace" if self.taken is self.laplace else "gaussian"
         return {"numbers": self.numbers, **terms, "half_widths": widths, "taken": taken}
 
-    def _each(self, noise: SupportNoise) -> int:
-        return noise.half_width(self.numbers)
-
-    def _together(self, noise: SupportNoise) -> int:
-        return noise.simultaneous_half_width(self.numbers)
+    def _half_widths(self, noise: SupportNoise) -> dict[str, int]:
+        return {"each": noise.half_width(self.numbers), "all": noise.simultaneous_half_width(self.numbers)}
 
     def __str__(self) -> str:
         terms = f"ε = {short(self.epsilon)}, δ = {short(self.delta)}"
@@ -189,7 +184,7 @@ class NoisePlan(Planned):
         ]
         for noise in (self.laplace, self.gaussian):
             mark = " *" if noise is self.taken else ""
-            widths = f"±{self._each(noise):,} each, ±{self._together(noise):,} all together"
+            widths = "±{each:,} each, ±{all:,} all together".format(**self._half_widths(noise))
             lines.append(f"{noise.describe(self.numbers)}{mark}: {widths}")
         return "\n".join([*lines, "(* used: the narrower one for all together)"])
 

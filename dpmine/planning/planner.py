@@ -146,7 +146,6 @@ def plan(
 
 
 def _need(asked: Plan, mechanism: Mechanism, shape: Shape) -> Need:
-    """What one mechanism needs where the supports have this shape."""
     gap = least_gap(mechanism, shape, asked.candidates, asked.success)
     support = ceil(round(shape.top * gap, 6))
     profile = None if asked.gap is None else stylised(shape, asked.gap, asked.candidates)

@@ -15,8 +15,15 @@ from dpmine.ledger.ledger import KeyedLedger, Ledger
 from dpmine.markup import ShownAsText
 from dpmine.options.tables import as_keys
 from dpmine.reporting.store import BEGUN, BEGUN_BEFORE, CHARGED_BEFORE, NOT_STORED, UNSTORED, Stored
-from dpmine.reporting.terms import Batch, Step, common_unit, require_no_loss, require_same_terms, require_total
-from dpmine.reporting.timeline import Charges
+from dpmine.reporting.terms import (
+    Batch,
+    Charges,
+    Step,
+    common_unit,
+    require_no_loss,
+    require_same_terms,
+    require_total,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.jobs.file import BudgetTerms, JobFile
     from dpmine.reporting.jobs.job import Job
     from dpmine.reporting.store import ResultsFolder
-    from dpmine.reporting.timeline import Timeline
+    from dpmine.reporting.terms import Timeline
 
 
 Watcher: TypeAlias = "Callable[[int, Job, float], None]"
@@ -279,7 +286,6 @@ def _step(job: Job, store: ResultsFolder, charges: Charges, budget: Budget | Non
 
 
 def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None, charges: Charges) -> Batch:
-    """The batch, if it keeps to the terms of the job file and of the ledger."""
     require_same_terms(terms, steps, budget)
     accounting = (terms.accounting or Accounting.BASIC) if budget is None else budget.accounting
     share = None if budget is None else budget.granted.approximate_delta

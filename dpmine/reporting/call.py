@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from dpmine.io.files import PathName
     from dpmine.reporting.batch import Report, Watcher
     from dpmine.reporting.jobs.file import JobFile
-    from dpmine.reporting.jobs.job import Job
     from dpmine.reporting.terms import Batch
 
 _PAGE = "report.html"
@@ -198,7 +197,7 @@ def report(
         return prepared.batch
     from dpmine.reporting.page.render import render
 
-    done = prepared.run(watch=_unwatched, retry=retried)
+    done = prepared.run(watch=lambda _number, _job, _share: None, retry=retried)
     content = render(done).encode()
     try:
         write_whole(prepared.page, content)
@@ -214,7 +213,3 @@ def _path(name: str, value: PathName) -> Path:
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
         raise BadParameter(f"{name} must be a path.")
     return Path(value)
-
-
-def _unwatched(number: int, job: Job, share: float) -> None:
-    """No one follows."""

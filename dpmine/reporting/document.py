@@ -6,19 +6,20 @@ Stored results, evidence and excerpts of ledgers are read so. All else that goes
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
-from math import isfinite
+from fractions import Fraction
 from typing import TYPE_CHECKING, Self
-
-from dpmine.errors import BadParameter
-from dpmine.parameters import positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from fractions import Fraction
     from typing import TypeAlias
 
     Label: TypeAlias = str | float
+
+
+_LARGEST = 10**100  # no number of a result is beyond it; sums and products of a few such numbers are finite
+_EXACT = re.compile(r"[0-9]+(/[0-9]+)?")
 
 
 class Altered(Exception):
@@ -86,11 +87,17 @@ class Document:
         return _number(self[name])
 
     def fraction(self, name: str) -> Fraction:
-        """A positive number that is written exactly, as text."""
+        """A number above 0 that is written exactly, as text."""
+        text = self.text(name)
+        if not _EXACT.fullmatch(text):
+            raise Altered
         try:
-            return positive(name, self.text(name))
-        except BadParameter:
+            number = Fraction(text)
+        except (ValueError, ZeroDivisionError):
             raise Altered from None
+        if not 1 / Fraction(_LARGEST) <= number <= _LARGEST:
+            raise Altered
+        return number
 
     def values(self, name: str) -> Sequence[object]:
         """A list of anything."""
@@ -137,20 +144,12 @@ def _values(value: object) -> Sequence[object]:
 
 
 def _whole(value: object) -> int:
-    """No longer than floats: charts are drawn in those."""
-    _number(value)
-    if not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _LARGEST:
         raise Altered
     return value
 
 
 def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:  # nor NaN
         raise Altered
-    try:
-        number = float(value)
-    except OverflowError:
-        raise Altered from None
-    if not isfinite(number):
-        raise Altered
-    return number
+    return float(value)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import dpmine
 from dpmine.auditing import AuditRow
 from dpmine.auditing.audit_report import AuditReport
 from dpmine.auditing.call import audit
@@ -66,10 +65,6 @@ def test_progress_is_told() -> None:
     shares: list[float] = []
     audit("exponential", progress=shares.append)
     assert shares == [0.5, 1.0]
-
-
-def test_it_is_a_public_name() -> None:
-    assert dpmine.audit is audit
 
 
 @pytest.mark.parametrize("name", ["nonsense", "auto"])

@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from reporting.jobs import job
 from support.cases import every
 from support.command_line import Outcome, outcome_of, spawn
 
@@ -141,25 +142,15 @@ RIDGE += ["--y-bound", "1", "--keep-last", "-o", "out.json"]
 REGRESS = ["regress", "table.parquet", "--target-bounds", "-1,1", "--lower", "-1", "--upper", "1", "-o", "out.json"]
 STRONG = ["--epsilon", "50"]
 
+TOP = "top-itemset"
+UNIT_ITEM = ["--unit", "unit", "--item", "item"]
 RELEASES: dict[str, tuple[str, list[str]]] = {
-    "long": (
-        "unit",
-        ["top-itemset", "long.parquet", "--unit", "unit", "--basket", "basket", "--item", "item", *STRONG],
-    ),
-    "lists": ("unit", ["top-itemset", "lists.parquet", "--unit", "unit", "--item", "item", *STRONG]),
-    "one-hot": ("unit", ["top-itemset", "hot.parquet", "--unit", "unit", "--one-hot", *STRONG]),
-    "streamed": (
-        "unit",
-        ["top-itemset", "lists.parquet", "--unit", "unit", "--item", "item", "--memory", "64MB", *STRONG],
-    ),
-    "catalogue": (
-        "unit",
-        ["top-itemset", "lists.parquet", "--unit", "unit", "--item", "item", "--catalogue", "items.txt", *STRONG],
-    ),
-    "nothing stands out": (
-        "unit",
-        ["top-itemset", "lists.parquet", "--unit", "unit", "--item", "item", "--size", "3", "--epsilon", "0.1"],
-    ),
+    "long": ("unit", [TOP, "long.parquet", *UNIT_ITEM, "--basket", "basket", *STRONG]),
+    "lists": ("unit", [TOP, "lists.parquet", *UNIT_ITEM, *STRONG]),
+    "one-hot": ("unit", [TOP, "hot.parquet", "--unit", "unit", "--one-hot", *STRONG]),
+    "streamed": ("unit", [TOP, "lists.parquet", *UNIT_ITEM, "--memory", "64MB", *STRONG]),
+    "catalogue": ("unit", [TOP, "lists.parquet", *UNIT_ITEM, "--catalogue", "items.txt", *STRONG]),
+    "nothing stands out": ("unit", [TOP, "lists.parquet", *UNIT_ITEM, "--size", "3", "--epsilon", "0.1"]),
     "classify": ("row", [*CLASSIFY, "--label", "y", "--features", "x,outlier"]),
     "hypothesis": ("row", [*HYPOTHESIS, "--label", "y", "--features", "x,outlier"]),
     "histogram": ("row", [*HISTOGRAM, "--column", "outlier", "--plot", "out.svg"]),
@@ -194,68 +185,29 @@ def test_releases_are_silent(
     assert len(rest) <= 1
 
 
-JOBS = """
-[budget]
+BUDGET = """[budget]
 ledger = "sqlite:///budget.db"
 dataset = "shop"
 epsilon = 500
 delta = 1e-3
-
-[[job]]
-kind = "top-itemset"
-input = "lists.parquet"
-unit = "unit"
-item = "item"
-epsilon = 50
-release_support = 50
-rules = true
-
-[[job]]
-kind = "histogram"
-input = "table.parquet"
-unit = "unit"
-column = "outlier"
-lower = -1
-upper = 1
-epsilon = 50
-
-[[job]]
-kind = "regress"
-input = "table.parquet"
-unit = "unit"
-features = ["x", "outlier"]
-target = "number"
-target_bounds = [-1, 1]
-lower = -1
-upper = 1
-epsilon = 50
-
-[[job]]
-kind = "hypothesis"
-input = "table.parquet"
-unit = "unit"
-label = "classes"
-features = "x"
-lower = -1
-upper = 1
-epsilon = 50
-
-[[job]]
-kind = "classify"
-input = "table.parquet"
-unit = "unit"
-label = "third"
-features = "hole"
-norm_bound = 1
-epsilon = 50
 """
+BETWEEN: dict[str, Any] = {"lower": -1, "upper": 1}
+JOBS: list[dict[str, Any]] = [
+    {"kind": "top-itemset", "input": "lists.parquet", "item": "item", "release_support": 50, "rules": True},
+    {"kind": "histogram", "column": "outlier", **BETWEEN},
+    {"kind": "regress", "features": ["x", "outlier"], "target": "number", "target_bounds": [-1, 1], **BETWEEN},
+    {"kind": "hypothesis", "label": "classes", "features": "x", **BETWEEN},
+    {"kind": "classify", "label": "third", "features": "hole", "norm_bound": 1},
+]
 
 
 def test_evidence_holds_the_released_results_and_nothing_else(
     run: outcome_of, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Every file of the evidence, Parquet too; classes are public. The last job fails after its charge."""
-    Path("jobs.toml").write_text(JOBS, encoding="utf-8")
+    common = {"input": "table.parquet", "unit": "unit", "epsilon": 50}
+    jobs = [f"[[job]]\n{job(**common | options)}\n" for options in JOBS]
+    Path("jobs.toml").write_text("".join([BUDGET, *jobs]), encoding="utf-8")
     outcome = run("report", "jobs.toml", "--evidence", "evidence")
     assert outcome.status == 2
     assert "1 of 5 jobs failed" in outcome.err
@@ -288,8 +240,6 @@ def test_public_classes_are_shown_and_nothing_else(
     assert PREFIX not in Path("budget.db").read_bytes().decode("latin-1")
 
 
-TOP = "top-itemset"
-UNIT_ITEM = ["--unit", "unit", "--item", "item"]
 REFUSALS: dict[str, list[str]] = {
     "damaged": [TOP, "damaged.parquet", *UNIT_ITEM],
     "numbers as items": [TOP, "floats.parquet", *UNIT_ITEM],

@@ -190,22 +190,8 @@ def test_what_stays_when_a_run_is_ended_while_it_writes(number: signal.Signals, 
 def test_commands_name_no_file_after_data(command: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Names of files come from the command line alone."""
     pq.write_table(pa.table({"x": [0.5] * 200}), "numbers.parquet")
-    arguments = {
-        "top-itemset": ["data.parquet"],
-        "histogram": [
-            "numbers.parquet",
-            "--column",
-            "x",
-            "--lower",
-            "0",
-            "--upper",
-            "1",
-            "--bins",
-            "4",
-            "--plot",
-            "p.svg",
-        ],
-    }[command]
+    histogram = "numbers.parquet --column x --lower 0 --upper 1 --bins 4 --plot p.svg"
+    arguments = {"top-itemset": ["data.parquet"], "histogram": histogram.split()}[command]
     done = outcome_of(capfd)(command, *arguments, "-o", "out.json", "--quiet")
     assert done.status == 0
     known = {"data.parquet", "numbers.parquet", "out.json", "p.svg"}

@@ -177,18 +177,6 @@ def test_a_run_of_no_cost_fixes_it_too(local: Ledger) -> None:
         local.grant("shop", epsilon=1, accounting="basic")
 
 
-def test_unit_and_relation_are_fixed_as_before(local: Ledger) -> None:
-    local.grant("shop", epsilon=1, delta="1e-5", accounting="zcdp")
-    local.charge("shop", guarantee("0.1"), job="")
-    with pytest.raises(BadParameter, match="'customer'"):
-        local.charge("shop", guarantee("0.1", unit="row"), job="")
-    with pytest.raises(BadParameter, match="name the same relation"):
-        local.charge("shop", guarantee("0.1", neighbors=ADD), job="")
-    with pytest.raises(BadParameter, match="Grant another data set"):
-        local.grant("shop", epsilon=1, neighbors="add-remove")
-    assert local.verify() == 2
-
-
 def test_a_regrant_without_delta_keeps_its_share(local: Ledger) -> None:
     local.grant("shop", epsilon=1, delta="1e-5", accounting="zcdp", approximate_delta="1e-6")
     first = local.budget("shop").granted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -260,6 +261,40 @@ def test_parents_and_children_both_charge(url: str) -> None:
     command = [sys.executable, "-W", "error", "-c", FORK, url]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.stderr) == ("15 14/3\n", "")
+
+
+DAEMON = """
+import os, sys, time
+from fractions import Fraction
+from dpmine.ledger.ledger import Ledger
+from dpmine.privacy import Guarantee, Neighbors
+
+ledger = Ledger(sys.argv[1])
+ledger.grant("shop", epsilon=1)
+ledger.budget("shop")
+parent = os.getpid()
+if os.fork():
+    os._exit(0) if sys.argv[2] == "hard" else sys.exit(0)
+while os.getppid() == parent:
+    time.sleep(0.01)
+time.sleep(0.1)
+guarantee = Guarantee(Fraction(9, 10), Fraction(0), Neighbors.REPLACE_ONE, "row")
+(Ledger(sys.argv[1]) if sys.argv[3] == "new" else ledger).charge("shop", guarantee, job="child")
+print("charged", flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are for POSIX")
+@pytest.mark.parametrize("leaves", ["hard", "softly"])
+@pytest.mark.parametrize("which", ["new", "inherited"])
+def test_what_a_child_charges_outlives_its_parent(tmp_path: Path, leaves: str, which: str) -> None:
+    url = f"sqlite:///{tmp_path / 'b.db'}"
+    command = [sys.executable, "-c", DAEMON, url, leaves, which]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "charged\n", done.stderr
+    assert Ledger(url).budget("shop").spent.epsilon == Fraction(9, 10)
+    assert Ledger(url).verify() == 2
 
 
 def test_threads_share_a_ledger(ledger: Ledger) -> None:

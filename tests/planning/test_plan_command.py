@@ -81,7 +81,3 @@ def test_into_a_file(dpmine: outcome_of, tmp_path: Path) -> None:
 )
 def test_errors_are_one_line(dpmine: outcome_of, arguments: list[str]) -> None:
     assert_one_error(dpmine("plan", *arguments))
-
-
-def test_help_has_an_example(dpmine: outcome_of) -> None:
-    assert "Example: dpmine plan" in dpmine("plan", "--help").out

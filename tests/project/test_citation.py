@@ -22,16 +22,8 @@ TOP = {
     "repository-code", "title", "type", "url", "version",
 }  # fmt: skip
 PERSON = {
-    "address",
-    "affiliation",
-    "alias",
-    "email",
-    "family-names",
-    "given-names",
-    "name-particle",
-    "name-suffix",
-    "orcid",
-}
+    "address", "affiliation", "alias", "email", "family-names", "given-names", "name-particle", "name-suffix", "orcid",
+}  # fmt: skip
 ENTITY = {"address", "alias", "city", "country", "email", "location", "name", "orcid", "website"}
 REFERENCE = {
     "authors", "collection-title", "conference", "doi", "editors", "end", "journal", "pages", "publisher", "start",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import os
 import re
 import subprocess
@@ -18,6 +19,7 @@ import hatch_build
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+LIBRARY = f"dpmine/kernels/{hatch_build.LIBRARY.name}"
 FOLDERS = {
     ".ci", ".github", "benchmarks", "cli", "datasets", "docs", "dpmine", "examples", "experiments", "fuzz", "release",
     "tests",
@@ -46,8 +48,8 @@ def build(place: Path, target: str, folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    return zipfile.ZipFile(build(ROOT, "wheel", tmp_path_factory.mktemp("wheel")))
 
 
 @pytest.fixture(scope="module")
@@ -83,30 +85,75 @@ def test_the_tests_and_their_data_are_there(sources: Path) -> None:
     assert (sources / ".ci" / "run").stat().st_mode & 0o100
 
 
-def test_a_wheel_from_the_sources_is_the_wheel(sources: Path, wheel: Path, tmp_path: Path) -> None:
+def test_a_wheel_from_the_sources_is_the_wheel(sources: Path, wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     if not hatch_build.compiler():
         pytest.skip("no C compiler is here")
-    with zipfile.ZipFile(build(sources, "wheel", tmp_path)) as again, zipfile.ZipFile(wheel) as first:
-        assert sorted(again.namelist()) == sorted(first.namelist())
-        assert [name for name in first.namelist() if again.read(name) != first.read(name)] == []
+    with zipfile.ZipFile(build(sources, "wheel", tmp_path)) as again:
+        assert sorted(again.namelist()) == sorted(wheel.namelist())
+        assert [name for name in wheel.namelist() if again.read(name) != wheel.read(name)] == []
 
 
-def test_metadata_of_the_wheel(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as packed:
-        (name,) = [name for name in packed.namelist() if name.endswith(".dist-info/METADATA")]
-        text = packed.read(name).decode()
-    assert wheel.name == f"dpmine-{PROJECT['project']['version']}-py3-none-{hatch_build.PLATFORM}.whl"
+def about(wheel: zipfile.ZipFile, name: str) -> str:
+    """The text of that name that describes the wheel."""
+    (path,) = [path for path in wheel.namelist() if path.endswith(f".dist-info/{name}")]
+    return wheel.read(path).decode()
+
+
+def test_metadata_of_the_wheel(wheel: zipfile.ZipFile) -> None:
+    text = about(wheel, "METADATA")
+    assert Path(str(wheel.filename)).name == (
+        f"dpmine-{PROJECT['project']['version']}-py3-none-{hatch_build.PLATFORM}.whl"
+    )
     assert "License-Expression: MIT\n" in text
     assert "License-File: LICENSE\n" in text
+    assert about(wheel, "licenses/LICENSE") == (ROOT / "LICENSE").read_text(encoding="utf-8")
     assert f"Requires-Python: {PROJECT['project']['requires-python']}\n" in text
     asked = {
         line.split(": ")[1] for line in text.splitlines() if line.startswith("Requires-Dist") and "extra" not in line
     }
     assert asked == set(PROJECT["project"]["dependencies"])
+    entries = configparser.ConfigParser()
+    entries.read_string(about(wheel, "entry_points.txt"))
+    assert dict(entries["console_scripts"]) == {"dpmine": "dpmine_cli.main:main"}
+
+
+def test_one_wheel_for_every_python_of_a_platform(wheel: zipfile.ZipFile) -> None:
+    lines = about(wheel, "WHEEL").splitlines()
+    assert [line for line in lines if line.startswith("Tag: ")] == [f"Tag: py3-none-{hatch_build.PLATFORM}"]
+    assert "Root-Is-Purelib: false" in lines
+
+
+def source_files(package: Path) -> set[str]:
+    """Code, the mark of types, the templates of reports, and the schemas."""
+    return {
+        str(path.relative_to(package.parent))
+        for path in package.rglob("*")
+        if path.suffix in {".py", ".html", ".j2", ".css", ".json"} or path.name == "py.typed"
+    }
+
+
+def test_the_wheel_holds_all_sources_and_nothing_else(wheel: zipfile.ZipFile) -> None:
+    packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert packed == {*source_files(ROOT / "dpmine"), *source_files(ROOT / "cli" / "dpmine_cli"), LIBRARY}
+    assert {"dpmine/py.typed", "dpmine_cli/py.typed"} <= packed
+    assert len({name.split("/")[0] for name in wheel.namelist()}) == 3
+
+
+def test_kernels_load_from_the_wheel_alone(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    """Unpacked as pip does it, in front of everything else; numpy is this environment's."""
+    assert hatch_build.sources().encode() in wheel.read(LIBRARY)
+    wheel.extractall(tmp_path)
+    code = "from dpmine.kernels import LIBRARY, SOURCES; print(LIBRARY); print(SOURCES)"
+    clean = {name: value for name, value in os.environ.items() if name != "DPMINE_KERNELS"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, env={**clean, "PYTHONPATH": str(tmp_path)}, cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines() == [str(tmp_path / LIBRARY), hatch_build.sources()]
 
 
 @pytest.mark.slow
-def test_the_wheel_installs_and_runs(wheel: Path, tmp_path: Path) -> None:
+def test_the_wheel_installs_and_runs(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     """In an empty environment, from the package registry, with the versions that are pinned."""
     venv.create(tmp_path / "fresh")
     python = tmp_path / "fresh" / "bin" / "python"
@@ -121,7 +168,7 @@ def test_the_wheel_installs_and_runs(wheel: Path, tmp_path: Path) -> None:
         )
 
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python), "install"]
-    installed = run(*pip, "--no-compile", "--only-binary", ":all:", "--constraint", "pins.txt", str(wheel))
+    installed = run(*pip, "--no-compile", "--only-binary", ":all:", "--constraint", "pins.txt", str(wheel.filename))
     if installed.returncode and NO_REGISTRY.search(installed.stderr):
         pytest.skip("no package registry can be reached")
     assert installed.returncode == 0, installed.stderr

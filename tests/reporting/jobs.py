@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from support.schemas import problems
 
+from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.batch import Report, run_batch
 from dpmine.reporting.jobs.file import JobFile, read_job_file
 from dpmine.reporting.jobs.kinds import HistogramJob
@@ -55,6 +56,10 @@ class Folder:
 
     def read(self, *jobs: str, head: str = "", **terms: str | None) -> JobFile:
         return read_job_file(self.write(*jobs, head=head, **terms))
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(self.terms["ledger"].strip('"'))
 
     def store(self, job_file: JobFile) -> ResultsFolder:
         return ResultsFolder(self.path / "results")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from reporting.jobs import PAIRS, job
 
-import dpmine
 from dpmine.errors import BadParameter, BudgetExceeded
 from dpmine.ledger.budget import Accounting
 from dpmine.reporting.batch import checked_batch
@@ -52,8 +51,7 @@ def test_many_small_jobs_fit_together(folder: Folder) -> None:
 
 
 def test_the_ledger_says_how_where_the_file_does_not(folder: Folder) -> None:
-    url = folder.terms["ledger"].strip('"')
-    dpmine.Ledger(url).grant("shop", epsilon="1.5", delta="1e-5", accounting="zcdp", approximate_delta="1e-6")
+    folder.ledger.grant("shop", epsilon="1.5", delta="1e-5", accounting="zcdp", approximate_delta="1e-6")
     read = folder.read(*SMALL, **TERMS)
     batch = checked_batch(read, folder.store(read))
     assert batch.accounting is Accounting.ZCDP

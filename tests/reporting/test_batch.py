@@ -27,12 +27,8 @@ if TYPE_CHECKING:
 EVERY = [job(**options) for options in ALL.values()]
 
 
-def ledger_of(folder: Folder) -> dpmine.Ledger:
-    return dpmine.Ledger(folder.terms["ledger"].strip('"'))
-
-
 def kinds(folder: Folder) -> list[str]:
-    return [entry.kind for entry in ledger_of(folder).history("shop")]
+    return [entry.kind for entry in folder.ledger.history("shop")]
 
 
 def documents(report: Report) -> dict[str, Any]:
@@ -58,7 +54,7 @@ def test_every_kind(folder: Folder) -> None:
 
 def test_charges_are_what_was_guaranteed(folder: Folder) -> None:
     report = folder.run(*EVERY)
-    spent = ledger_of(folder).budget("shop").spent
+    spent = folder.ledger.budget("shop").spent
     charges = [outcome.charge for outcome in report.outcomes]
     assert spent.epsilon == sum(charge.epsilon for charge in charges)
     assert spent.delta == sum(charge.delta for charge in charges)
@@ -357,10 +353,10 @@ def test_a_folder_that_cannot_be_made(folder: Folder) -> None:
 
 def test_the_grant_is_the_file_s(folder: Folder) -> None:
     folder.run(job(**RULE))
-    budget = ledger_of(folder).budget("shop")
+    budget = folder.ledger.budget("shop")
     assert (str(budget.granted.epsilon), str(budget.granted.delta), budget.unit) == ("100000", "1/100", "customer")
     folder.run(job(**WEIGHTS), epsilon="5000")
-    assert ledger_of(folder).budget("shop").granted.epsilon == 100_000
+    assert folder.ledger.budget("shop").granted.epsilon == 100_000
 
 
 def test_nothing_stands_out(folder: Folder) -> None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from reporting.jobs import AGES, HOSTILE, PAIRS, Folder, job
+from reporting.jobs import AGES, HOSTILE, PAIRS, Folder, fail, job
 from support.cases import every
 
 import dpmine
@@ -68,15 +68,9 @@ def test_results_may_be_kept_elsewhere(batch: Folder) -> None:
 def test_a_failing_job_is_an_error_after_the_page(
     batch: Folder, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[Exception]
 ) -> None:
-    honest = HistogramJob.run
-
-    def fail(*arguments: Any, **options: Any) -> None:
-        honest(*arguments, **options)
-        raise error
-
     files = batch.path / "jobs.toml", batch.path / "page.html"
     with monkeypatch.context() as patch:
-        patch.setattr(HistogramJob, "run", fail)
+        patch.setattr(HistogramJob, "run", fail(error, after_charge=True))
         with pytest.raises(kind, match=r"1 of 2 jobs failed \('Ages'\)") as caught:
             dpmine.report(*files)
     assert caught.value.__notes__ == ["job 'Ages': no such thing"]
@@ -87,10 +81,7 @@ def test_a_failing_job_is_an_error_after_the_page(
 
 
 def test_a_bug_is_raised_as_it_is(batch: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_arguments: Any, **_options: Any) -> None:
-        raise KeyError("kanarienvogel")
-
-    monkeypatch.setattr(HistogramJob, "run", fail)
+    monkeypatch.setattr(HistogramJob, "run", fail(KeyError("kanarienvogel"), after_charge=False))
     with pytest.raises(KeyError):
         dpmine.report(batch.path / "jobs.toml", batch.path / "page.html")
 

@@ -108,7 +108,7 @@ def test_a_budget_without_delta_says_what_to_give(folder: Folder) -> None:
 
 
 def test_the_ledger_must_suffice(folder: Folder) -> None:
-    ledger = dpmine.Ledger(folder.terms["ledger"].strip('"'))
+    ledger = folder.ledger
     ledger.grant("shop", epsilon=2500, delta=0.01)
     with pytest.raises(BudgetExceeded, match=r"asks for ε = 100000, .* the ledger grants ε = 2500"):
         folder.run(job(**AGES), job(**RULE))
@@ -155,7 +155,7 @@ def test_two_jobs_that_ask_for_the_same(folder: Folder) -> None:
 def test_parts_must_be_granted_before(folder: Folder) -> None:
     with pytest.raises(BadParameter, match="'shop' is not granted yet: grant it with its parts"):
         folder.run(job(**AGES), dataset='"shop/north"')
-    ledger = dpmine.Ledger(folder.terms["ledger"].strip('"'))
+    ledger = folder.ledger
     ledger.grant("shop", epsilon=100_000, delta=0.01, parts="by_index")
     report = folder.run(job(**AGES), dataset='"shop/north"')
     assert report.budget is not None

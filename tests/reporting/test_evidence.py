@@ -8,13 +8,13 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from reporting.jobs import AGES, HOSTILE, PAIRS, RULE, Folder, job
+from reporting.jobs import AGES, HOSTILE, PAIRS, RULE, Folder, fail, job
 from support.cases import every
 from support.schemas import problems
 
 import dpmine
 from dpmine.reporting.evidence import folder as evidence_folder
-from dpmine.reporting.evidence.derived import OPEN
+from dpmine.reporting.evidence.facts import OPEN
 from dpmine.reporting.evidence.folder import verify_evidence
 from dpmine.reporting.jobs.kinds import HistogramJob
 
@@ -29,14 +29,19 @@ MADE = {"jobs.toml", "report.html", "ledger.json", "guarantees.json", "checklist
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of evidence for itemsets with rules, a density and a rule, which is a model."""
     made = Folder(tmp_path_factory.mktemp("sound"))
-    jobs = made.write(job(**PAIRS), job(**AGES), job(**RULE), head="# 100 % “bytes”\r\n")
-    dpmine.report(jobs, made.path / "page.html", evidence=made.path / "evidence")
-    return made.path
+    return evidence_of(made, job(**PAIRS), job(**AGES), job(**RULE), head="# 100 % “bytes”\r\n").parent
 
 
 @pytest.fixture
 def copy(sound: Path, tmp_path: Path) -> Path:
     return shutil.copytree(sound / "evidence", tmp_path / "evidence")
+
+
+def evidence_of(made: Folder, *jobs: str, head: str = "", **terms: str) -> Path:
+    """A folder of evidence beside the data."""
+    evidence = made.path / "evidence"
+    dpmine.report(made.write(*jobs, head=head, **terms), made.path / "page.html", evidence=evidence)
+    return evidence
 
 
 def files(folder: Path) -> list[str]:
@@ -146,37 +151,13 @@ def resealed(folder: Path) -> None:
     (folder / "evidence.json").write_bytes(evidence_folder._sealed(manifest))
 
 
-def less(document: Any) -> None:
-    document["jobs"][0]["guarantee"]["epsilon"] = 0.1
-
-
-def unspent(document: Any) -> None:
-    document["spent"]["epsilon_exact"] = "1"
-
-
-def other_entry(document: Any) -> None:
-    document["history"][1]["epsilon"] = "1"
-
-
-def shorter(document: Any) -> None:
-    del document["history"][-1]
-
-
-def other_data_set(document: Any) -> None:
-    document["dataset"] = "barn"
-
-
-def other_slug(document: Any) -> None:
-    document["url_slug"] = "x"
-
-
-REWRITTEN = {
-    "less": ("guarantees.json", less),
-    "unspent": ("ledger.json", unspent),
-    "other_entry": ("ledger.json", other_entry),
-    "shorter": ("ledger.json", shorter),
-    "other_data_set": ("ledger.json", other_data_set),
-    "other_slug": ("registry.json", other_slug),
+REWRITTEN: dict[str, tuple[str, Callable[[Any], None]]] = {
+    "less": ("guarantees.json", lambda document: document["jobs"][0]["guarantee"].update(epsilon=0.1)),
+    "unspent": ("ledger.json", lambda document: document["spent"].update(epsilon_exact="1")),
+    "another entry": ("ledger.json", lambda document: document["history"][1].update(epsilon="1")),
+    "shorter": ("ledger.json", lambda document: document["history"].pop()),
+    "another data set": ("ledger.json", lambda document: document.update(dataset="barn")),
+    "another slug": ("registry.json", lambda document: document.update(url_slug="x")),
 }
 
 
@@ -257,20 +238,17 @@ def test_the_checklist(sound: Path) -> None:
 
 
 def test_what_is_asserted_is_for_a_person_to_confirm(tmp_path: Path) -> None:
-    made = Folder(tmp_path)
     ages = {name: value for name, value in AGES.items() if name != "unit"} | {"one_row_per": "visitor"}
-    dpmine.report(made.write(job(**ages), unit='"visitor"'), tmp_path / "page.html", evidence=tmp_path / "evidence")
-    page = (tmp_path / "evidence" / "checklist.md").read_text(encoding="utf-8")
+    evidence = evidence_of(Folder(tmp_path), job(**ages), unit='"visitor"')
+    page = (evidence / "checklist.md").read_text(encoding="utf-8")
     assert "- [ ] **Is the assertion true?** The job file asserts, and nothing checked: one row each." in page
 
 
 def test_the_unit_has_its_label(tmp_path: Path) -> None:
-    made = Folder(tmp_path)
-    jobs = made.write(job(**AGES), unit_label='"buyer"')
-    dpmine.report(jobs, tmp_path / "page.html", evidence=tmp_path / "evidence")
-    page = (tmp_path / "evidence" / "checklist.md").read_text(encoding="utf-8")
+    evidence = evidence_of(Folder(tmp_path), job(**AGES), unit_label='"buyer"')
+    page = (evidence / "checklist.md").read_text(encoding="utf-8")
     assert "**What is the privacy unit?** buyer (customer): all data of one buyer are protected together." in page
-    loss = read(tmp_path / "evidence", "registry.json")["deployment"]["privacy_loss"]
+    loss = read(evidence, "registry.json")["deployment"]["privacy_loss"]
     assert loss["privacy_unit"] == "buyer (customer)"
 
 
@@ -285,13 +263,12 @@ def test_the_entry_of_the_registry(sound: Path) -> None:
 
 
 def test_owner_and_period_are_in_the_registry_and_the_checklist(tmp_path: Path) -> None:
-    jobs = Folder(tmp_path).write(job(**AGES), head='owner = "The <shop>"\nperiod = "2026"\n')
-    dpmine.report(jobs, tmp_path / "page.html", evidence=tmp_path / "evidence")
-    entry = read(tmp_path / "evidence", "registry.json")
+    evidence = evidence_of(Folder(tmp_path), job(**AGES), head='owner = "The <shop>"\nperiod = "2026"\n')
+    entry = read(evidence, "registry.json")
     assert problems("registry", entry) == []
     assert entry["deployment"]["basic"]["data_curators"] == ["The <shop>"]
     assert entry["deployment"]["deployment_model"]["data_source_type_details"] == "Data of 2026."
-    page = (tmp_path / "evidence" / "checklist.md").read_text(encoding="utf-8")
+    page = (evidence / "checklist.md").read_text(encoding="utf-8")
     assert "nothing checked: The &lt;shop&gt;; 2026." in page
 
 
@@ -301,14 +278,9 @@ def test_documents_are_as_their_schemas_say(name: str, sound: Path) -> None:
 
 
 def test_a_job_without_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_arguments: object, **_options: object) -> None:
-        raise dpmine.BadData("kanarienvogel")
-
-    made = Folder(tmp_path)
-    jobs = made.write(job(**PAIRS), job(**AGES))
-    monkeypatch.setattr(HistogramJob, "run", fail)
+    monkeypatch.setattr(HistogramJob, "run", fail(dpmine.BadData("kanarienvogel"), after_charge=False))
     with pytest.raises(dpmine.BadData, match="1 of 2 jobs failed"):
-        dpmine.report(jobs, tmp_path / "page.html", evidence=tmp_path / "evidence")
+        evidence_of(Folder(tmp_path), job(**PAIRS), job(**AGES))
     assert verify_evidence(tmp_path / "evidence").results == 1
     assert read(tmp_path / "evidence", "guarantees.json")["jobs"][1]["files"] == []
     page = (tmp_path / "evidence" / "checklist.md").read_text(encoding="utf-8")
@@ -317,13 +289,11 @@ def test_a_job_without_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_zcdp_accounting(tmp_path: Path) -> None:
-    made = Folder(tmp_path)
-    jobs = made.write(job(**AGES | {"epsilon": "0.1", "delta": "1e-6"}), epsilon="2", accounting='"zcdp"')
-    dpmine.report(jobs, tmp_path / "page.html", evidence=tmp_path / "evidence")
-    verify_evidence(tmp_path / "evidence")
-    page = (tmp_path / "evidence" / "checklist.md").read_text(encoding="utf-8")
-    assert "under zcdp accounting" in page
-    assert problems("ledger", read(tmp_path / "evidence", "ledger.json")) == []
+    small = job(**AGES | {"epsilon": "0.1", "delta": "1e-6"})
+    evidence = evidence_of(Folder(tmp_path), small, epsilon="2", accounting='"zcdp"')
+    verify_evidence(evidence)
+    assert "under zcdp accounting" in (evidence / "checklist.md").read_text(encoding="utf-8")
+    assert problems("ledger", read(evidence, "ledger.json")) == []
 
 
 # --------------------------------------------------------------------------------------------------- before the run
@@ -352,10 +322,8 @@ def test_evidence_does_not_lie_among_the_inputs(tmp_path: Path) -> None:
 
 @every("url", ["postgresql://me:kanarienvogel@host/db", "https://host/sales.parquet?signature=kanarienvogel"])
 def test_a_secret_in_the_job_file_is_no_evidence(url: str, tmp_path: Path) -> None:
-    made = Folder(tmp_path)
-    jobs = made.write(job(**AGES), head=f"# {url}\n")
     with pytest.raises(dpmine.BadParameter, match="URL with a password or parameters") as caught:
-        dpmine.report(jobs, tmp_path / "page.html", evidence=tmp_path / "evidence")
+        evidence_of(Folder(tmp_path), job(**AGES), head=f"# {url}\n")
     assert "kanarienvogel" not in str(caught.value)
     assert not (tmp_path / "budget.db").exists()
 
@@ -364,20 +332,18 @@ def test_a_secret_in_the_job_file_is_no_evidence(url: str, tmp_path: Path) -> No
 def test_a_failing_write_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException
 ) -> None:
-    def fail(*_: object) -> None:
+    def failing(*_: object) -> None:
         raise failure
 
     made = Folder(tmp_path)
-    jobs = made.write(job(**AGES))
-    monkeypatch.setattr(evidence_folder, "_manifest", fail)
+    monkeypatch.setattr(evidence_folder, "_manifest", failing)
     expected = dpmine.UnreadableFile if isinstance(failure, OSError) else type(failure)
     with pytest.raises(expected):
-        dpmine.report(jobs, tmp_path / "page.html", evidence=tmp_path / "evidence")
+        evidence_of(made, job(**AGES))
     assert not (tmp_path / "evidence").exists()
     assert not list(tmp_path.glob(".dpmine*"))
     monkeypatch.undo()
-    dpmine.report(jobs, tmp_path / "page.html", evidence=tmp_path / "evidence")  # stored results are charged once
-    assert verify_evidence(tmp_path / "evidence").entries == 2
+    assert verify_evidence(evidence_of(made, job(**AGES))).entries == 2  # stored results are charged once
 
 
 def test_a_job_file_that_changed_during_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

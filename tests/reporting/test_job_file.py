@@ -1,9 +1,10 @@
-"""Job files: what is read, and what is refused before anything else is looked at."""
+"""Job files: what is read, what is refused before anything else is looked at, and the defaults of their options."""
 
 from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,13 +12,17 @@ from dpmine_cli.program import group
 from reporting.jobs import AGES, ALL, PAIRS, RULE, job
 from support.cases import every
 
+import dpmine
 from dpmine.errors import BadParameter, UnreadableFile
 from dpmine.ledger.budget import Amount
+from dpmine.models.linear.estimators import CLASSIFIERS
+from dpmine.options.tables import OPTIONS
 from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.jobs.kinds import KINDS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from reporting.jobs import Folder
@@ -152,3 +157,38 @@ def test_two_jobs_of_one_name(folder: Folder) -> None:
 def test_all_kinds_are_tried_here() -> None:
     assert {options["kind"] for options in ALL.values()} == set(KINDS)
     assert RULE["class"] == "thresholds"
+
+
+CALLS: list[tuple[str, Callable[..., Any]]] = [
+    ("top-itemset", dpmine.top_itemsets),
+    ("histogram", dpmine.PrivateHistogram),
+    ("regress", dpmine.PrivateRidge),
+    ("accuracy-first", dpmine.AccuracyFirstRidge),
+    ("accuracy-first", dpmine.AccuracyFirstLogistic),
+    ("hypothesis", dpmine.HypothesisSelector),
+    *[("classify", classifier) for classifier in CLASSIFIERS.values()],
+]
+OF_THE_FILE = {"unit", "one_row_per"}
+"""Columns of a table, where the estimator has the name of the unit."""
+COMMAND_ONLY = {"top": 10}
+"""Defaults of the library that the command does not share."""
+
+
+def plain(value: object) -> object:
+    """A value however it is written: 0.5 and "1/2"."""
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        try:
+            return Fraction(str(value))
+        except ValueError:
+            return str(value).replace("-", "_")
+    return value
+
+
+@pytest.mark.parametrize(("kind", "call"), CALLS)
+def test_defaults_are_those_of_the_library(kind: str, call: Callable[..., Any]) -> None:
+    has = signature(call).parameters
+    for name, option in OPTIONS[kind].items():
+        library = has.get(option.parameter or name)
+        if library is None or name in OF_THE_FILE or option.default is None or library.default is library.empty:
+            continue
+        assert plain(library.default) == plain(COMMAND_ONLY.get(name, option.default)), name

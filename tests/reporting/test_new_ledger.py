@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from reporting.jobs import Folder
 
 
-def ledger_of(folder: Folder) -> dpmine.Ledger:
-    return dpmine.Ledger(folder.terms["ledger"].strip('"'))
-
-
 def lose(file: Path) -> None:
     file.unlink()
 
@@ -35,7 +31,7 @@ def empty(file: Path) -> None:
 
 
 def test_a_budget_that_a_run_creates_is_said_in_its_text_and_on_its_page(folder: Folder) -> None:
-    ledger_of(folder).grant("barn", epsilon=1)
+    folder.ledger.grant("barn", epsilon=1)
     report = folder.run(job(**AGES))
     assert str(report).splitlines()[0].startswith("new data set: granted ε = 100000, δ = 0.01 to 'shop'; ")
     assert "began a new data set, and granted ε = 100000, δ = 0.01" in render(report)
@@ -52,13 +48,18 @@ def test_a_lost_ledger_is_missed_by_jobs_that_have_no_result_yet(
     damage(folder.path / "budget.db")
     with pytest.raises(dpmine.BadLedger, match=r"Jobs in '.*' were run on 'shop', .*: restore the ledger"):
         folder.run(job(**RULE))
-    assert not ledger_of(folder).exists()
+    assert not folder.ledger.exists()
 
 
 def test_tables_are_not_read_to_find_out_what_was_run(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """They may be large."""
     results, looked_at = folder.store(folder.run(job(**RULE)).job_file), list[str]()
-    monkeypatch.setattr(store, "read_file", lambda path: looked_at.append(path.suffix) or read_file(path))
+
+    def read(path: Path) -> bytes:
+        looked_at.append(path.suffix)
+        return read_file(path)
+
+    monkeypatch.setattr(store, "read_file", read)
     assert not results.has_jobs_of(folder.terms["ledger"].strip('"'), "barn")
     assert set(looked_at) == {".json"} < {path.suffix for path in results.folder.iterdir()}
 
@@ -73,7 +74,7 @@ def test_a_lost_ledger_is_missed_where_its_only_job_came_to_no_result(
     lose(folder.path / "budget.db")
     with pytest.raises(dpmine.BadLedger, match="restore the ledger"):
         folder.run(job(**RULE))
-    assert not ledger_of(folder).exists()
+    assert not folder.ledger.exists()
 
 
 def test_results_of_another_ledger_miss_nothing(folder: Folder) -> None:
@@ -109,7 +110,7 @@ def test_a_lost_ledger_is_missed_by_the_next_window(tmp_path: Path, monkeypatch:
 def test_no_budget_is_created_where_the_ledger_must_exist(
     folder: Folder, damage: Callable[[Path], None] | None, asked: str
 ) -> None:
-    ledger_of(folder).grant("barn", epsilon=1)
+    folder.ledger.grant("barn", epsilon=1)
     if damage:
         damage(folder.path / "budget.db")
     folder.write(job(**AGES), create='"never"' if asked == "file" else None)
@@ -119,8 +120,8 @@ def test_no_budget_is_created_where_the_ledger_must_exist(
         dpmine.report(*paths, dry_run=True, ledger_must_exist=must_exist)
     with pytest.raises(dpmine.BadLedger, match=message):
         dpmine.report(*paths, ledger_must_exist=must_exist)
-    assert ledger_of(folder).known("shop") is None
-    ledger_of(folder).grant("shop", epsilon=100000, delta="0.01", unit="customer")
+    assert folder.ledger.known("shop") is None
+    folder.ledger.grant("shop", epsilon=100000, delta="0.01", unit="customer")
     assert dpmine.report(*paths, ledger_must_exist=must_exist).new == ""
 
 
@@ -133,7 +134,7 @@ def test_a_job_that_stopped_before_its_charge_is_run_by_the_next_call(
             with pytest.raises(KeyboardInterrupt):
                 folder.run(job(**AGES))
     assert folder.run(job(**AGES)).outcomes[0].error is None
-    assert [entry.kind for entry in ledger_of(folder).history("shop")] == ["grant", "charge"]
+    assert [entry.kind for entry in folder.ledger.history("shop")] == ["grant", "charge"]
 
 
 def test_an_attempt_that_may_have_been_charged_is_not_forgotten_by_a_later_one(

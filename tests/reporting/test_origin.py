@@ -12,8 +12,7 @@ from reporting.jobs import ALL, PAIRS, RULE, Folder, job
 from reporting.test_page import DAY, Page
 
 from dpmine.errors import BadParameter
-from dpmine.reporting.jobs.file import read_job_file
-from dpmine.reporting.jobs.unit_words import UnitWords, plural
+from dpmine.reporting.jobs.file import UnitWords, plural, read_job_file
 from dpmine.reporting.page.render import render
 
 if TYPE_CHECKING:

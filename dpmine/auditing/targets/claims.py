@@ -6,11 +6,12 @@ a privacy profile. What is measured is a lower bound of that figure, so that mor
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import exp, inf, isnan
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -70,35 +71,37 @@ class Figures(NamedTuple):
     at: FloatArray
 
 
-class Form(Protocol):
+class Form(ABC):
     """A form of claim."""
 
+    @abstractmethod
     def of_events(self, above: FloatArray, below: FloatArray) -> Figures:
         """The figures of every event.
 
         `above` holds lower bounds of its probability on one neighbour, `below` upper bounds of that on the other.
         """
-        ...
 
     def of_corners(self, above: FloatArray, below: FloatArray) -> Figures:
         """The figure that all corners of a joint region show, of which one holds: see `joint_bounds`."""
-        ...
+        figures = self.of_events(above, below)  # the same is claimed of all of them
+        place = int(np.argmin(figures.measured))
+        return Figures(*(column[place : place + 1] for column in figures))
 
+    @abstractmethod
     def of_laws(self, left: FloatArray, right: FloatArray) -> Figures:
         """The figures of two output distributions on the same outcomes, from `left` to `right`."""
-        ...
 
+    @abstractmethod
     def figure(self, at: float) -> str:
         """The figure's name."""
-        ...
 
+    @abstractmethod
     def delta(self, epsilon: float) -> float:
         """The δ that is claimed at ε, rounded up: for pictures."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
-class _EpsilonDelta:
+class _EpsilonDelta(Form):
     """(ε, δ)-differential privacy; the figure is ε at the claimed δ."""
 
     epsilon: float
@@ -111,10 +114,6 @@ class _EpsilonDelta:
         measured = np.maximum(np.nan_to_num(shown, nan=0.0, posinf=inf, neginf=0.0), 0.0)
         return _figures(measured, self.epsilon, above - exp(self.epsilon) * below)
 
-    def of_corners(self, above: FloatArray, below: FloatArray) -> Figures:
-        """The least figure of all corners."""
-        return _least(self.of_events(above, below))
-
     def of_laws(self, left: FloatArray, right: FloatArray) -> Figures:
         """The figures: the least ε with δ(ε) ≤ δ."""
         measured = measured_epsilon(left, right, self.slack, precision=GIVEN)
@@ -122,7 +121,6 @@ class _EpsilonDelta:
         return _figures(np.array([measured]), self.epsilon, np.array([hint]))
 
     def figure(self, _at: float) -> str:
-        """ε, at its δ."""
         return f"ε at δ = {self.slack:g}"
 
     def delta(self, epsilon: float) -> float:
@@ -133,7 +131,7 @@ class _EpsilonDelta:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rho:
+class _Rho(Form):
     """ρ-zero-concentrated differential privacy: the Rényi divergence of every order α is at most ρα."""
 
     rho: Fraction
@@ -148,10 +146,6 @@ class _Rho:
         shown = np.where(usable, _per_order(np.logaddexp(inside, outside)), 0.0)
         return _figures(shown, float(self.rho), above - below)
 
-    def of_corners(self, above: FloatArray, below: FloatArray) -> Figures:
-        """The least figure of all corners."""
-        return _least(self.of_events(above, below))
-
     def of_laws(self, left: FloatArray, right: FloatArray) -> Figures:
         """The figures. Every term grows with the left mass and falls with the right one, so rounding those suffices."""
         lower = left * (1 - GIVEN.relative) - GIVEN.absolute
@@ -162,7 +156,6 @@ class _Rho:
         return _figures(shown, float(self.rho), np.maximum(0, lower - upper).sum(keepdims=True))
 
     def figure(self, _at: float) -> str:
-        """ρ."""
         return "ρ"
 
     def delta(self, epsilon: float) -> float:
@@ -171,7 +164,7 @@ class _Rho:
 
 
 @dataclass(frozen=True)
-class _Profile:
+class _Profile(Form):
     """A privacy profile: δ as a function of ε; the figure is the δ at the ε where most is missing."""
 
     function: Callable[[float], float]
@@ -198,7 +191,6 @@ class _Profile:
         return Figures(measured, self._claimed[places], deltas[:, 0], GRID[places])
 
     def figure(self, at: float) -> str:
-        """δ, at its ε."""
         return f"δ at ε = {at:g}"
 
     def delta(self, epsilon: float) -> float:
@@ -212,12 +204,6 @@ class _Profile:
 def _figures(measured: FloatArray, claimed: float, hint: FloatArray) -> Figures:
     """Where one figure is claimed of all cases."""
     return Figures(measured, np.full(measured.shape, claimed), hint, np.zeros(measured.shape))
-
-
-def _least(figures: Figures) -> Figures:
-    """The smallest figure, where the same is claimed of all cases."""
-    place = int(np.argmin(figures.measured))
-    return Figures(*(column[place : place + 1] for column in figures))
 
 
 def _powers(left: FloatArray, right: FloatArray) -> FloatArray:

@@ -99,14 +99,12 @@ class _Clock:
     stopped: bool = False
 
     def passed(self, share: float = 1.0) -> bool:
-        """Whether that share of the time is over."""
         over = perf_counter() - self.start > share * self.seconds
         self.stopped |= over
         return over
 
     @property
     def used(self) -> float:
-        """Seconds."""
         return perf_counter() - self.start
 
 
@@ -119,7 +117,6 @@ class _Ranking:
     pairs: int = 0
 
     def add(self, evidence: Evidence, pair: Pair) -> None:
-        """One more pair."""
         self.pairs += 1
         self.found.append((evidence, pair))
         self.found.sort(key=lambda entry: entry[0].rank, reverse=True)

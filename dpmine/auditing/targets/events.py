@@ -203,7 +203,6 @@ def _prefix(orders: list[IntArray], place: int) -> frozenset[int]:
 
 
 def _seen(look: Look, outcomes: Counts) -> Counts:
-    """What is seen of the outcomes, and how often."""
     sightings: Counts = Counter()
     for outcome, count in outcomes.items():
         sightings[look.see(outcome)] += count
@@ -229,7 +228,7 @@ def _each(values: Iterable[Hashable]) -> Bins:
 
 def looks(outcomes: Sequence[object], *, bits: bool = True) -> list[Look]:
     """The ways to look at such outcomes, which are `frozen`: as a whole, by length, entries and bits of floats."""
-    ways = [Look("the outcome", _whole)]
+    ways = [Look("the outcome", lambda outcome: outcome)]
     if any(isinstance(outcome, tuple) for outcome in outcomes):
         ways += _of_many(outcomes)
     if any(isinstance(outcome, _Table) for outcome in outcomes):
@@ -250,8 +249,8 @@ def _of_many(outcomes: Sequence[object]) -> list[Look]:
     ways += [Look(f"entry {place}", _Entry(place)) for place in range(min(longest, _ENTRIES))]
     if longest > 1:
         ways += [
-            Look("the sum of all entries", _sum),
-            Look("the largest entry", _largest),
+            Look("the sum of all entries", lambda outcome: sum(_numbers(outcome))),
+            Look("the largest entry", lambda outcome: max(_numbers(outcome), default=None)),
             Look("the place of the largest entry", _place_of_largest),
         ]
     return ways
@@ -259,7 +258,10 @@ def _of_many(outcomes: Sequence[object]) -> list[Look]:
 
 def _of_mappings(outcomes: Sequence[object]) -> list[Look]:
     keys = Counter(key for outcome in outcomes if isinstance(outcome, _Table) for key, _ in outcome)
-    found = [Look("the number of keys", _length), Look("the set of keys", _keys)]
+    found = [
+        Look("the number of keys", _length),
+        Look("the set of keys", lambda outcome: frozenset(dict(outcome)) if isinstance(outcome, _Table) else None),
+    ]
     return [*found, *(Look(f"the value of {_short(key)}", _Value(key)) for key, _ in keys.most_common(_ENTRIES))]
 
 
@@ -334,10 +336,6 @@ def _is_number(seen: object) -> TypeGuard[float]:
     return kind is int or kind is float or (kind is not bool and isinstance(seen, Real))
 
 
-def _whole(outcome: Hashable) -> Hashable:
-    return outcome
-
-
 def _length(outcome: Hashable) -> int:
     return len(outcome) if isinstance(outcome, tuple | _Table) else -1
 
@@ -346,21 +344,9 @@ def _numbers(outcome: Hashable) -> list[float]:
     return [entry for entry in outcome if _is_number(entry)] if isinstance(outcome, tuple) else []
 
 
-def _sum(outcome: Hashable) -> float:
-    return sum(_numbers(outcome))
-
-
-def _largest(outcome: Hashable) -> float | None:
-    return max(_numbers(outcome), default=None)
-
-
 def _place_of_largest(outcome: Hashable) -> int | None:
     numbers = _numbers(outcome)
     return numbers.index(max(numbers)) if numbers else None
-
-
-def _keys(outcome: Hashable) -> Hashable:
-    return frozenset(key for key, _ in outcome) if isinstance(outcome, _Table) else None
 
 
 def _lowest_bit(value: Hashable) -> Hashable:

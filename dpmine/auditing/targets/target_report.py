@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from dpmine.io.atomic import new_figure, picture_target, write_picture
+from dpmine.io.atomic import new_figure, write_picture
 from dpmine.markup import ShownAsText
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from dpmine.auditing.targets.claims import Claim, Evidence
 
 _LONGEST = 300  # characters of a data set in the text
-
-REFUTED, NOT_REFUTED = "refuted", "not refuted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ class TargetReport(ShownAsText):
     @property
     def verdict(self) -> str:
         """As a text: "refuted" or "not refuted"."""
-        return REFUTED if self.refuted else NOT_REFUTED
+        return "refuted" if self.refuted else "not refuted"
 
     @property
     def measured(self) -> float:
@@ -119,10 +117,9 @@ class TargetReport(ShownAsText):
 
         Raises BadParameter for another suffix, UnreadableFile where nothing can be written.
         """
-        target = picture_target(path)
         figure = new_figure(6.4, 4.2)
         _draw(figure.subplots(), self)
-        write_picture(figure, target)
+        write_picture(figure, path)
 
     def __str__(self) -> str:
         evidence = self.evidence

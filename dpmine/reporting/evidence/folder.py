@@ -21,8 +21,17 @@ from dpmine.io.atomic import no_guard, read_file
 from dpmine.ledger.charging import without_passwords
 from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.document import Document
-from dpmine.reporting.evidence.derived import checklist, registry_entry
-from dpmine.reporting.evidence.facts import JOBS, LEDGER, RESULTS, WINDOW, altered, read_facts, reading
+from dpmine.reporting.evidence.facts import (
+    JOBS,
+    LEDGER,
+    RESULTS,
+    WINDOW,
+    altered,
+    checklist,
+    read_facts,
+    reading,
+    registry_entry,
+)
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
@@ -183,7 +192,6 @@ def _code() -> dict[str, object]:
 
 
 def _require_listed(folder: Path, hashes: Mapping[str, str]) -> None:
-    """BadData for a file that was changed, is missing, or was added."""
     names = _names(folder) - {MANIFEST}
     if missing := sorted(hashes.keys() - names):
         raise BadData(f"'{folder / missing[0]}' is missing: restore the folder.")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tomllib
 from dataclasses import dataclass, field
 from decimal import Decimal
 from difflib import get_close_matches
 from enum import StrEnum
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadParameter, UnreadableFile
 from dpmine.io.atomic import read_file
@@ -21,7 +22,6 @@ from dpmine.parameters import below_one, exact_number, named, positive
 from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.kinds import KINDS
 from dpmine.reporting.jobs.schedule import KEYS, Schedule
-from dpmine.reporting.jobs.unit_words import UnitWords
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,6 +46,8 @@ _OF_BUDGET = (
     "create",
 )
 _OF_INPUT = ("path", "owner", "period")
+_IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women"}
+_WORD = re.compile(r"[a-z]+(?:[ -][a-z]+)*")
 _NEEDED = {"ledger": '"sqlite:///budget.db"', "dataset": '"shop"', "epsilon": "1"}
 
 
@@ -56,6 +58,52 @@ class Create(StrEnum):
     """It is granted the file's total; a ledger is made where there is none."""
     NEVER = "never"
     """The run is rejected: a lost ledger is then no fresh budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitWords:
+    """How a report calls the privacy unit, one and several: "customer" and "customers", where its column is CustomerID.
+
+    Attributes:
+        one: "customer".
+        many: "customers".
+
+    Example:
+        >>> UnitWords.of("CustomerID", UnitWords.read("customer"))
+        UnitWords(one='customer', many='customers')
+        >>> UnitWords.of("CustomerID")
+        UnitWords(one='CustomerID', many='values of CustomerID')
+    """
+
+    one: str
+    many: str
+
+    @classmethod
+    def read(cls, value: object) -> Self:
+        """The value of `unit_label`: a word, or a list of its singular and plural. Raises BadParameter."""
+        if isinstance(value, list) and len(value) == 2:
+            one, many = (checked_name("unit_label", each) for each in value)
+            return cls(one, many)
+        if isinstance(value, list):
+            raise BadParameter('unit_label must be a word, or its singular and plural: write ["person", "people"].')
+        one = checked_name("unit_label", value)
+        return cls(one, plural(one))
+
+    @classmethod
+    def of(cls, unit: str, label: Self | None = None) -> Self:
+        """The label; without one, the unit's name, which has a plural where it is a word in lower case."""
+        if label is not None:
+            return label
+        return cls(unit, plural(unit) if _WORD.fullmatch(unit) else f"values of {unit}")
+
+
+def plural(noun: str) -> str:
+    """The English plural of a noun, by the usual rules for its ending."""
+    if noun in _IRREGULAR:
+        return _IRREGULAR[noun]
+    if re.search(r"[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}{'es' if re.search(r'(?:s|x|z|ch|sh)$', noun) else 's'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +278,7 @@ def _terms(value: object) -> BudgetTerms:
         Amount(positive("epsilon", budget["epsilon"]), below_one("delta", budget.get("delta", 0))),
         Neighbors.parse(budget.get("neighbors", Neighbors.REPLACE_ONE)),
         None if unit is None else checked_name("unit", unit),
-        None if accounting is None else Accounting.parse(accounting),
+        None if accounting is None else named(Accounting, "accounting", accounting),
         None if share is None else below_one("approximate_delta", share),
         UnitWords.read(budget["unit_label"]) if "unit_label" in budget else None,
         named(Create, "create", budget.get("create", Create.IF_MISSING)),

@@ -14,7 +14,7 @@ from dpmine.itemsets.release.noise import LEVEL
 from dpmine.itemsets.release.results import printable
 from dpmine.options.tables import as_keys
 from dpmine.reporting.document import Altered, Document
-from dpmine.reporting.jobs.unit_words import UnitWords
+from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.page.charts import Bar, bars, steps
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ _LIFT_OF_UNIONS = (
 
 def _histogram(document: Document, words: UnitWords) -> Body:
     edges, counts, density = (document.numbers(name) for name in ("edges", "counts", "density"))
-    if not len(edges) == len(counts) + 1 == len(density) + 1 > 1:
+    if not len(edges) == len(counts) + 1 == len(density) + 1 > 1 or sorted(set(edges)) != edges:
         raise Altered
     shares = [height * (high - low) for height, (low, high) in zip(density, pairwise(edges), strict=True)]
     whole = document.flag("whole", default=False)

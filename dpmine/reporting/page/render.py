@@ -16,7 +16,7 @@ from dpmine.itemsets.release.results import printable
 from dpmine.ledger.budget import WHOLE, Accounting, Amount, guaranteed, name_and_part
 from dpmine.ledger.charging import ROW
 from dpmine.privacy import Neighbors, short
-from dpmine.reporting.jobs.unit_words import UnitWords
+from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.page.bodies import Body, body_of, percent
 from dpmine.reporting.page.charts import stacked, templates
 from dpmine.reporting.page.windows import windows_of
@@ -213,7 +213,6 @@ def _written(value: object) -> str:
 
 
 def _spending(report: Report, budget: Budget, page_charge: Amount) -> dict[str, object]:
-    """The ledger on the page."""
     granted, remaining = budget.granted, budget.remaining_of(name_and_part(report.job_file.terms.dataset)[1])
     rest = granted - remaining - page_charge
     elsewhere = Amount(*(max(number, Fraction(0)) for number in rest))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.release.results import printable
-from dpmine.itemsets.release.supports import most_counts
+from dpmine.itemsets.release.supports import MOST_ITEMS, most_counts
 from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.page.bodies import PageTable
 from dpmine.reporting.page.charts import Panel, multiples
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.release.noise import SupportNoise
     from dpmine.reporting.document import Label
     from dpmine.reporting.page.charts import Chart
-    from dpmine.reporting.timeline import PastWindow, Timeline
+    from dpmine.reporting.terms import PastWindow, Timeline
 
 _MOST_PANELS = 12
 
@@ -85,7 +85,6 @@ def _rules(name: str, results: Sequence[tuple[str, Document]]) -> PageTable:
 
 
 def _compared(name: str, results: Sequence[tuple[str, Document]]) -> tuple[tuple[PageTable, ...], tuple[str, ...]]:
-    """What changed between the last two results."""
     if len(results) < 2:
         return (), (f"{name}: there is no earlier result to compare with yet.",)
     (earlier, before), (later, now) = results[-2:]
@@ -123,10 +122,10 @@ def _charts(name: str, windows: Sequence[PastWindow], results: Sequence[tuple[st
     return (multiples(caption, panels, windows[0].window, windows[-1].window),)
 
 
-def _intervals(document: Document) -> dict[tuple[Label, ...], tuple[int, int, int]]:
+def _intervals(document: Document) -> dict[tuple[Label, ...], tuple[float, float, float]]:
     rows = [row for row in document.parts("itemsets") if row.has("noisy_support")]
     intervals = ((row, *row.pair("interval")) for row in rows)
-    return {row.labels("items"): (low, row.whole("noisy_support"), high) for row, low, high in intervals}
+    return {row.labels("items"): (float(low), row.number("noisy_support"), float(high)) for row, low, high in intervals}
 
 
 def _items(items: Sequence[Label]) -> str:
@@ -192,10 +191,10 @@ def _width(document: Document) -> int | None:
     if noise is None or not count:
         return None
     # Those left out had noise, too. Of subsets these are at least as many as were released: the width only grows.
-    left_out, size = document.whole("left_out", 0), document.pair("sizes")[1]
-    if min(left_out, size) < 0:
+    left_out, size, subsets = document.whole("left_out", 0), document.pair("sizes")[1], document.has("subsets")
+    if left_out < 0 or size < 1 or (subsets and size > MOST_ITEMS):
         raise Altered
-    more = most_counts(left_out, size, subsets=document.has("subsets"), unions=document.has("unions"))
+    more = most_counts(left_out, size, subsets=subsets, unions=subsets and document.has("unions"))
     return noise.simultaneous_half_width(count + more, EACH)
 
 

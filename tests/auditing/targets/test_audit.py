@@ -205,7 +205,7 @@ def test_runs_that_are_left_out_are_rejected() -> None:
         def sample(self, rows: list[int], count: int) -> list[int]:
             return [CHANCE.randrange(2) for _ in range(count // (1 + rows[0]))]
 
-    with pytest.raises(BadParameter, match="must give `count` outcomes"):
+    with pytest.raises(BadParameter, match="must give as many outcomes"):
         audit(Dropping(), "epsilon=1", [([0], [1])], samples=1000)
 
 

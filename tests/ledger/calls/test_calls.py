@@ -256,6 +256,7 @@ PUBLIC: dict[str, Callable[..., Any]] = {
     "rule": lambda **k: _stumps(mechanism="exact", not_private=True, **k).fit(X, Y),
     "itemsets": lambda **k: dpmine.top_itemset(BASKETS, mechanism="exact", not_private=True, **k),
     "catalogue": lambda **k: dpmine.top_itemset(BASKETS, catalogue="from-data", **k),
+    "rules": lambda **k: dpmine.top_itemsets(BASKETS, 3, release_support=1, rules=True, catalogue="from-data", **k),
 }
 
 

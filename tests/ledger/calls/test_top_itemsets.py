@@ -13,7 +13,7 @@ from support.sealed import SealedBaskets, Untouchable
 from support.spending import spent
 
 import dpmine
-from dpmine.errors import BadParameter, BudgetExceeded, NotPrivate
+from dpmine.errors import BadParameter, BudgetExceeded
 
 ITEMS = ["bread", "butter", "tea", "salt"]
 BASKETS = [["bread", "butter"]] * 40 + [["bread", "tea"]] * 9 + [["tea"]] * 3
@@ -123,17 +123,3 @@ def test_unusable_parameters_cost_nothing(url: str, case: str) -> None:
     assert not isinstance(failure.value, BudgetExceeded)
     assert spent(url) == (0, 0)
     assert dpmine.Ledger(url).budget("shop").entries == 1
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"mechanism": "exact", "not_private": True},
-        {"catalogue": "from-data"},
-        {"catalogue": "from-data", "rules": True},
-    ],
-)
-def test_runs_that_guarantee_nothing_are_refused(url: str, options: dict[str, Any]) -> None:
-    with pytest.raises(NotPrivate, match="private runs only"):
-        dpmine.top_itemsets(sealed_stream(), 3, release_support=1, ledger=url, dataset="shop", **options)
-    assert spent(url) == (0, 0)

@@ -1,8 +1,9 @@
-"""The pages keep to the words of docs/words.toml, and their sentences are short."""
+"""The pages speak of the project only, keep to the words of docs/words.toml, and their sentences are short."""
 
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,7 +13,6 @@ from support.cases import every
 from support.pages.prose import WORDS, sentence_lengths, unwanted_words
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Iterator, Mapping
 
     from markdown_it.token import Token
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = [
     str(path.relative_to(ROOT))
-    for pattern in ("*.md", "datasets/*.md", "docs/**/*.md", "docs/**/*.ipynb")
+    for pattern in ("*.md", "datasets/*.md", "benchmarks/*.md", "docs/**/*.md", "docs/**/*.ipynb")
     for path in sorted(ROOT.glob(pattern))
 ]
 PROOFS = [name for name in PAGES if name.startswith("docs/proofs/")]
@@ -81,6 +81,21 @@ def text(name: str) -> str:
     return "\n\n".join("".join(cell["source"]) for cell in json.loads(read)["cells"] if cell["cell_type"] == "markdown")
 
 
+FOREIGN = [
+    r"(?<![\w.:/~-])/(?:root|work|home|Users|opt|workspace)/",  # somebody's machine
+    r"\bsessions? #?\d",
+    r"\b(?:issue|ticket) #?\d",
+    r"\b(?:TODO|FIXME)\b",
+]
+
+
+@every("name", PAGES)
+def test_nothing_foreign(name: str) -> None:
+    page = (ROOT / name).read_text(encoding="utf-8")
+    assert page.strip()
+    assert [found[0] for pattern in FOREIGN if (found := re.search(pattern, page, flags=re.IGNORECASE))] == []
+
+
 @every("name", PAGES)
 def test_pages_use_the_words_of_the_list(name: str) -> None:
     words = WORDS_OF_PROOFS if name in PROOFS else WORDS
@@ -95,6 +110,10 @@ def test_sentences_are_short(name: str) -> None:
     assert not long, "\n".join(long)
     counted = [words for _, words in lengths(page, running=True)]
     assert sum(counted) <= MEAN * len(counted), name
+
+
+def test_the_required_pages_are_there() -> None:
+    assert {"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "DECISIONS.md"} <= set(PAGES)
 
 
 def test_words_are_found_in_prose_only() -> None:

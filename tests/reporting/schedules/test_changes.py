@@ -19,7 +19,7 @@ from dpmine.ledger.budget import Amount
 from dpmine.reporting.document import Document
 from dpmine.reporting.page.render import render
 from dpmine.reporting.page.windows import EACH, changes, supports, windows_of
-from dpmine.reporting.timeline import PastWindow, Timeline
+from dpmine.reporting.terms import PastWindow, Timeline
 
 if TYPE_CHECKING:
     from pathlib import Path

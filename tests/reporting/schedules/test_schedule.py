@@ -18,8 +18,8 @@ from dpmine.errors import BadParameter, BudgetExceeded
 from dpmine.ledger.budget import Accounting, Amount
 from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.jobs.file import read_job_file
-from dpmine.reporting.jobs.recurring import Recurring
 from dpmine.reporting.jobs.schedule import Every, Missed, Schedule, Window
+from dpmine.reporting.windows import Recurring
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
