@@ -16,7 +16,7 @@ import dpmine
 from dpmine.errors import BadData
 from dpmine.io.input import Days, WindowedInput
 from dpmine.io.source import ArrowSource, Columns
-from dpmine.io.sources.windows import with_days
+from dpmine.io.sources.periods import with_days
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget

@@ -18,7 +18,7 @@ import pyarrow as pa
 from dpmine.errors import BadParameter, DpmineError, UnreadableFile, require_memory
 from dpmine.io.arrow import is_integer, is_list, is_text, plain, valid_texts
 from dpmine.io.files import shown_name
-from dpmine.io.forms import ENDINGS
+from dpmine.io.input import ENDINGS
 from dpmine.io.source import ArrowSource, Source, quoted
 from dpmine.io.sources.databases import PostgreSQL, SQLite
 from dpmine.io.sources.text_columns import TextSource, require_declared
