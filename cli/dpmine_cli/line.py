@@ -85,11 +85,11 @@ class CommandLine:
         return Input(files, **named)
 
     def require_apart(self, **others: Path | None) -> None:
-        """Raises BadParameter unless --output and `others`, by option, are files of their own: see `io.targets`."""
+        """Raises BadParameter unless --output and `others`, by option, are files of their own: see `io.atomic`."""
         written = {"output": self.destination.path, **others}
         if not any(written.values()):
             return  # there is nothing that could be in the way
-        from dpmine.io.targets import database_files, require_apart
+        from dpmine.io.atomic import database_files, require_apart
 
         option = self.options.get
         kept = {**database_files(option("ledger")), **database_files(option("database"), "the database")}

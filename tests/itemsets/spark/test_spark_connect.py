@@ -59,9 +59,9 @@ from support.reading import read_baskets
 from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.read import read_transactions
-from dpmine.itemsets.spark import executors, native
+from dpmine.itemsets.spark import loading, native
 from dpmine.itemsets.spark.supports import SparkMiner
-executors._known[spark] = sys.argv[1] == "native"
+loading._known[spark] = sys.argv[1] == "native"
 native._FEWEST_LINES = 1 << 12
 rows = random_rows(33)
 read = read_transactions(spark.createDataFrame(table_of(rows)).repartition(3), LONG)
