@@ -32,11 +32,6 @@ _VARIABLE = "_DPMINE_COMPLETE"
 """By this name in the environment a shell asks for words instead of a run; its value names shell and question."""
 
 
-def is_asked_for() -> bool:
-    """Whether a shell started this process to complete a command line."""
-    return _VARIABLE in os.environ
-
-
 def complete(command: Command) -> int:
     """Print what the shell asks for; returns the exit status, which answers fish. Raises BadParameter."""
     from typer import _completion_classes as answers
@@ -45,16 +40,12 @@ def complete(command: Command) -> int:
     from dpmine.errors import BadParameter
 
     answers.completion_init()
-    answers._sanitize_help_text = _as_it_is  # noqa: SLF001 - rich breaks lines, and shells take each for a word
+    answers._sanitize_help_text = lambda text: text  # noqa: SLF001 - rich breaks lines, and shells take each for a word
     with redirect_stderr(StringIO()):  # its complaints have no form; we have our own
         status = shell_complete(command, {}, _PROGRAM, _VARIABLE, os.environ[_VARIABLE])
     if status:
         raise BadParameter(f"{_VARIABLE} must be set by a shell's completion, such as complete_bash: unset it.")
     return status
-
-
-def _as_it_is(text: str) -> str:
-    return text
 
 
 def _install(context: typer.Context, wanted: bool) -> None:
@@ -164,18 +155,23 @@ def run(arguments: list[str]) -> int:
     try:
         messages.begin()
         _require_utf8(arguments)
-        if is_asked_for():
+        if _VARIABLE in os.environ:
             return complete(group())
         # Not group(…)(…): it turns an interrupt into a return value, and a closed pipe into an exit.
-        _invoke(group(*arguments[:1]), arguments)
+        command = group(*arguments[:1])
+        with command.make_context("dpmine", arguments) as context:
+            command.invoke(context)
     except (typer.Exit, SystemExit) as done:
         return _status(done)
     except (typer.Abort, KeyboardInterrupt):
         return _complain(messages.message(), messages.STATUS)
-    except BrokenPipeError:  # of stdout: messages on stderr never raise
-        return _closed_pipe()
+    except BrokenPipeError:  # of stdout, whose reader went away (`| head`): messages on stderr never raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to flush
     except Exception as error:  # noqa: BLE001 - the last line of defence: data must not leak through a traceback
-        return _report(error, arguments)
+        if "--debug" in arguments:
+            _print_frames(error)
+        text, status = _answer(error, arguments)
+        return _complain(text + messages.staying(), status)
     return OK
 
 
@@ -191,21 +187,9 @@ def _require_utf8(arguments: list[str]) -> None:
             raise BadParameter(f"The argument '{shown}' is not valid UTF-8: rename the file.") from None
 
 
-def _invoke(command: Command, arguments: list[str]) -> None:
-    with command.make_context("dpmine", arguments) as context:
-        command.invoke(context)
-
-
 def _status(done: typer.Exit | SystemExit) -> int:
     code = done.exit_code if isinstance(done, typer.Exit) else done.code
     return code if isinstance(code, int) else OK
-
-
-def _report(error: Exception, arguments: list[str]) -> int:
-    if "--debug" in arguments:
-        _frames(error)
-    text, status = _answer(error, arguments)
-    return _complain(text + messages.staying(), status)
 
 
 def _answer(error: Exception, arguments: list[str]) -> tuple[str, int]:
@@ -223,7 +207,7 @@ def _answer(error: Exception, arguments: list[str]) -> tuple[str, int]:
     return f"a bug in dpmine ({type(error).__name__}): please report it with the output of --debug.", BUG
 
 
-def _frames(error: BaseException) -> None:
+def _print_frames(error: BaseException) -> None:
     """Where an error came from, as files and lines: never its text, which may quote data."""
     import traceback
 
@@ -237,12 +221,6 @@ def _complain(text: str, status: int) -> int:
     with suppress(OSError, ValueError):  # stderr is closed
         print(f"dpmine: error: {without_passwords(' '.join(text.split()))}", file=sys.stderr)
     return status
-
-
-def _closed_pipe() -> int:
-    """The reader of stdout went away (`| head`): no message, and nothing left to flush."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return OK
 
 
 _REQUIREMENT = "must "
@@ -269,7 +247,8 @@ def usage(error: Any, arguments: Sequence[str]) -> str:
     table, help_of = _table(arguments), f"Try: {' '.join(['dpmine', *_words(arguments), '--help'])}."
     name = str(getattr(error, "option_name", ""))
     if (missing := _without_value(error)) in table:
-        return _missing(missing, table[missing])
+        wanted = table[missing].help.rstrip(".")
+        return f"{typed(table[missing])} is missing: {wanted[:1].lower()}{wanted[1:]}."
     if hasattr(error, "possibilities"):
         from dpmine.parameters import resembling
 
@@ -308,7 +287,3 @@ def _words(arguments: Sequence[str]) -> list[str]:
 def _table(arguments: Sequence[str]) -> dict[str, Option]:
     words = _words(arguments)
     return OPTIONS.get(words[-1], {}) if words else {}
-
-
-def _missing(name: str, option: Option) -> str:
-    return f"{typed(option)} is missing: {option.help[:1].lower()}{option.help[1:].rstrip('.')}."

@@ -47,7 +47,10 @@ class Columns:
                 "The option basket needs unit, the privacy unit's column (`unit=COL`); to protect baskets, name "
                 "theirs as unit."
             )
-        _require_distinct(self.named)
+        if twice := sorted({name for name in self.named if self.named.count(name) > 1}):
+            raise BadParameter(
+                f"The column {quoted(twice)} is named twice among unit, basket and item: give each its own column."
+            )
 
     @classmethod
     def of(
@@ -104,12 +107,6 @@ def _text(option: str, value: object) -> str:
     if not isinstance(value, str) or not value:
         raise BadParameter(f"The option {option} must be a column name, a text that is not empty.")
     return value
-
-
-def _require_distinct(names: tuple[str, ...]) -> None:
-    if len(set(names)) < len(names):
-        twice = quoted(sorted({name for name in names if names.count(name) > 1}))
-        raise BadParameter(f"The column {twice} is named twice among unit, basket and item: give each its own column.")
 
 
 Progress: TypeAlias = Callable[[float], None]

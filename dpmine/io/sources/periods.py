@@ -159,16 +159,8 @@ def days_of(column: pa.Array) -> NDArray[np.int64]:
     """Days from 1 January 1970 of dates, or of timestamps in their own zone; 0 for null. Total: see `_period`."""
     if pa.types.is_timestamp(column.type) and column.type.tz is not None:
         column = pc.local_timestamp(column)
-    return _days(pc.fill_null(column, _epoch(column.type)))
-
-
-def _epoch(kind: pa.DataType) -> pa.Scalar:
-    width = pa.int32() if pa.types.is_date32(kind) else pa.int64()
-    return pa.scalar(0, width).cast(kind)
-
-
-def _days(column: pa.Array) -> NDArray[np.int64]:
-    numbers: NDArray[np.int64] = integers(pa.chunked_array([column]))
+    zero = pa.scalar(0, pa.int32() if pa.types.is_date32(column.type) else pa.int64()).cast(column.type)
+    numbers: NDArray[np.int64] = integers(pa.chunked_array([pc.fill_null(column, zero)]))
     if pa.types.is_date32(column.type):
         return numbers
     ticks = _TICKS["ms" if pa.types.is_date64(column.type) else column.type.unit]

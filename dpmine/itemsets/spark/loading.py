@@ -23,9 +23,8 @@ from dpmine.itemsets.spark.blocks import VERSION, versions
 from dpmine.itemsets.spark.inputs import ITEM, TABLE, SparkSource, small
 from dpmine.itemsets.spark.native import Blocks, NativeMiner, row_groups
 from dpmine.itemsets.spark.progress import watched
-from dpmine.itemsets.spark.session import Kept, functions, replacing, spark_session
+from dpmine.itemsets.spark.session import UNREADABLE, Kept, functions, replacing, spark_session
 from dpmine.itemsets.spark.supports import SparkMiner
-from dpmine.itemsets.spark.weights import UNREADABLE, WEIGHT, added_up, items_held, pairs_held, weighted
 from dpmine.itemsets.transactions.hashes import label_hashes
 from dpmine.itemsets.transactions.interface import LoadedTransactions, Transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from dpmine.io.source import Columns, Progress
     from dpmine.itemsets.ingest.layouts import LayoutPlan
@@ -44,13 +43,10 @@ if TYPE_CHECKING:
     from dpmine.itemsets.transactions.interface import SupportSource
 
 
+_WEIGHT = "weight"
 _NUMBER_BYTES = 8
+_SQL_BYTES = 0.3  # that Spark shuffles for each byte of a row: docs/explanation/spark.md
 _TASK = "0.7 GB"  # measured for a block of the size that is meant, at the lowest threshold
-
-
-def _sql_bytes(columns: int) -> float:
-    """Of a row in Spark's shuffles: docs/explanation/spark.md."""
-    return 0.3 * (12 + 8 * columns)
 
 
 def read_spark(
@@ -122,7 +118,7 @@ def _counting_note(plan: LayoutPlan, *, natively: bool, files: bool) -> str:
     """Which way counts, and what a row and a task take: by columns alone, because sizes of files depend on the data."""
     columns = len(plan.unit_columns) + len(plan.basket_columns) + 1
     if not natively:
-        sent = f"about {_sql_bytes(columns):.0f} bytes a row, and more for texts"
+        sent = f"about {_SQL_BYTES * (12 + 8 * columns):.0f} bytes a row, and more for texts"
         return f"Spark's SQL counts; {sent}, are shuffled first"
     read = "read the files where they can, and count" if files else "count the rows that Spark reads"
     alone = plan.layout is not Layout.LONG and not plan.unit
@@ -239,21 +235,21 @@ class SparkBaskets(Transactions):
         frame = self.kept.keep(self.rows.frame.join(held.select(*units, ITEM), [*units, ITEM], "left_semi"))
         rows = replace(self.rows, frame=frame, counted=frame)
         with watched(self.session, self.progress):
-            supports = added_up(held, ["rank"], functions.count("*"), len(self.labels))
+            supports = _added_up(held, ["rank"], functions.count("*"), len(self.labels))
             blocks = None if self.blocks is None else Blocks.of(rows, self.kept, self.session)
         return replace(self, item_supports=supports, rows=rows, blocks=blocks)
 
     def item_weights(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
         """See `Transactions`. A pass over the data."""
-        held = weighted(self._held(len(weights)), self.rows.units, weights, self.session)
+        held = _weighted(self._held(len(weights)), self.rows.units, weights, self.session)
         with watched(self.session, self.progress):
-            return added_up(held, ["rank"], functions.sum(WEIGHT), len(self.labels))
+            return _added_up(held, ["rank"], functions.sum(_WEIGHT), len(self.labels))
 
     def pair_weights(self, codes: Sequence[int], weights: NDArray[np.int64]) -> NDArray[np.int64]:
         """See `Transactions`. A pass over the data."""
-        held = weighted(pairs_held(self.coded(codes), self.rows), self.rows.units, weights, self.session)
+        held = _weighted(_pairs_held(self.coded(codes), self.rows), self.rows.units, weights, self.session)
         with watched(self.session, self.progress):
-            return added_up(held, ["rank", "later"], functions.sum(WEIGHT), len(codes))
+            return _added_up(held, ["rank", "later"], functions.sum(_WEIGHT), len(codes))
 
     def _held(self, limit: int) -> DataFrame:
         """A row for each of the `limit` items, at most, that a unit keeps: the columns of the unit, `item`, `rank`."""
@@ -261,7 +257,7 @@ class SparkBaskets(Transactions):
         hashes = integer_array(label_hashes(self.labels))
         with replacing():
             known = self.items_frame(codes, hash=hashes)
-        return items_held(self.rows.frame.join(small(known, len(codes)), ITEM), self.rows, limit)
+        return _items_held(self.rows.frame.join(small(known, len(codes)), ITEM), self.rows, limit)
 
     def close(self) -> None:
         """The cluster need not keep anything for these transactions any more."""
@@ -288,3 +284,48 @@ class SparkBaskets(Transactions):
         """The rows of these items: keys and `rank`, the item's place in `codes`."""
         found = self.rows.frame.join(small(self.items_frame(codes), len(codes)), ITEM)
         return found.select(*self.rows.keys, "rank")
+
+
+def _items_held(items: DataFrame, rows: SparkRows, limit: int) -> DataFrame:
+    """A row for each of the `limit` items, at most, that a unit keeps: the columns of the unit, `item`, `rank`.
+
+    `items` are the rows with the items' `rank` and `hash`.
+    """
+    once = items if rows.rows_are_units else items.distinct()
+    held = once.groupBy(*rows.units, ITEM, "rank", "hash").agg(functions.count("*").alias("baskets"))
+    lot = functions.xxhash64(functions.bit_xor("hash").over(_window(rows.units)), "hash")
+    best = functions.row_number().over(_window(rows.units).orderBy(functions.desc("baskets"), "lot"))
+    return held.withColumn("lot", lot).withColumn("place", best).where(functions.col("place") <= limit)
+
+
+def _pairs_held(coded: DataFrame, rows: SparkRows) -> DataFrame:
+    """A row for each pair that a unit supports: the columns of the unit, `rank`, and `later`, the larger rank."""
+    once = coded if rows.rows_are_units else coded.distinct()  # or a row that is repeated n times is joined n² times
+    later = once.withColumnRenamed("rank", "later")
+    both = once.join(later, list(rows.keys)).where(functions.col("rank") < functions.col("later"))
+    return both.select(*rows.units, "rank", "later").distinct()
+
+
+def _weighted(held: DataFrame, units: Sequence[str], weights: NDArray[np.int64], session: SparkSession) -> DataFrame:
+    """With a column `weight`: weights[n − 1] in each of the n rows of a unit."""
+    numbers = integer_array(np.arange(1, len(weights) + 1)).cast(pa.int32())
+    with replacing():
+        known = session.createDataFrame(pa.table({"of": numbers, _WEIGHT: integer_array(weights)}))
+    count = functions.count("*").over(_window(units))
+    return held.withColumn("of", count.cast("int")).join(functions.broadcast(known), "of")
+
+
+def _added_up(held: DataFrame, places: list[str], total: Column, size: int) -> NDArray[np.int64]:
+    """int64[size, …], one axis for each of the columns `places`: what is added up over the rows of each place."""
+    with replacing(UNREADABLE):
+        found = held.groupBy(*places).agg(total.alias("total")).toArrow()
+    sums = np.zeros([size] * len(places), np.int64)
+    sums[tuple(integers(found.column(place)) for place in places)] = integers(found.column("total"))
+    return sums
+
+
+def _window(units: Sequence[str]) -> Any:
+    """The rows of a unit."""
+    from pyspark.sql import Window
+
+    return Window.partitionBy(*units)
