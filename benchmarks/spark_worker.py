@@ -103,10 +103,10 @@ def started(kind: str, folder: str, master: str) -> Any:
         return None
     from pyspark.sql import SparkSession
 
-    from dpmine.itemsets.spark import read
+    from dpmine.itemsets.spark import loading
 
     if kind == "sql":
-        vars(read)["count_themselves"] = lambda _session: False
+        vars(loading)["count_themselves"] = lambda _session: False
     builder = SparkSession.builder.master(master).config("spark.eventLog.dir", Path(folder).as_uri())
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)

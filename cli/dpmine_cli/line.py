@@ -46,9 +46,15 @@ class CommandLine:
 
     def __init__(self, context: typer.Context) -> None:
         self._context = context
-        self.options = {name.rstrip("_"): _plain(value) for name, value in context.params.items()}
-        if self.options.get("dry_run") and "ledger" in self.options:
-            self._end_at_the_charge()
+        self.options: dict[str, Any] = {
+            name.rstrip("_"): value.value if isinstance(value, StrEnum) else value
+            for name, value in context.params.items()
+        }
+        said = self.options
+        if said.get("dry_run") and "ledger" in said:
+            from dpmine.ledger.dry_ledger import in_place_of
+
+            said["ledger"], said["dataset"] = in_place_of(said["ledger"], said["dataset"])
         vars(self).update(self.options)
 
     if TYPE_CHECKING:
@@ -85,11 +91,11 @@ class CommandLine:
         return Input(files, **named)
 
     def require_apart(self, **others: Path | None) -> None:
-        """Raises BadParameter unless --output and `others`, by option, are files of their own: see `io.targets`."""
+        """Raises BadParameter unless --output and `others`, by option, are files of their own: see `io.atomic`."""
         written = {"output": self.destination.path, **others}
         if not any(written.values()):
             return  # there is nothing that could be in the way
-        from dpmine.io.targets import database_files, require_apart
+        from dpmine.io.atomic import database_files, require_apart
 
         option = self.options.get
         kept = {**database_files(option("ledger")), **database_files(option("database"), "the database")}
@@ -122,13 +128,6 @@ class CommandLine:
         for name, (most, why) in _WEAK.items():
             if charged[name] > most:
                 self.messages.notice(f"a guarantee with {name} = {float(charged[name]):g} says little: {why}")
-
-    def _end_at_the_charge(self) -> None:
-        """Takes the ledger's place, where it and the data set are named both or neither."""
-        from dpmine.ledger.dry_ledger import in_place_of
-
-        ledger, dataset = in_place_of(self.options["ledger"], self.options["dataset"])
-        self.options["ledger"], self.options["dataset"] = ledger, dataset
 
     def require_one_unit(self) -> None:
         """Raises BadParameter for options of the privacy unit that contradict each other."""
@@ -269,11 +268,6 @@ def _parameter(name: str, option: Option, *, required: bool) -> Parameter:
     default = Parameter.empty if required else option.default
     spelled = f"{name}_" if iskeyword(name) else name
     return Parameter(spelled, Parameter.KEYWORD_ONLY, annotation=Annotated[kind, info], default=default)
-
-
-def _plain(value: object) -> Any:
-    """The text of a choice."""
-    return value.value if isinstance(value, StrEnum) else value
 
 
 def _show_version(context: typer.Context, value: bool) -> None:

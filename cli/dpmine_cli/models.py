@@ -1,4 +1,4 @@
-"""dpmine classify, regress, accuracy-first and hypothesis: training a model on a table, and scoring a file with one."""
+"""dpmine classify, regress, accuracy-first, hypothesis and histogram: training on a table, and scoring a file."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _OF_SCORING = {"model", "predict", "format", "output", "quiet", "debug", *OF_SOURCE} - {"query", "database"}
 _OF_CHOICE = {"validation_share", "selection_share"}
+_NOT_SEARCHED = ("column", "bins", "unit", "rows_per_unit", "one_row_per", "ledger", "dataset", "plot")
 
 
 def classify(line: CommandLine) -> None:
@@ -86,6 +87,40 @@ def hypothesis(line: CommandLine) -> None:
         return
     selector = _trained(line, _job(line, "hypothesis"), None, not_private=line.not_private)
     _notice(line, *ChosenHypothesis(selector).notices)
+
+
+def histogram(line: CommandLine) -> None:
+    """Estimate the density of a column, privately, with a bin width chosen privately.
+
+    Example: dpmine histogram people.parquet --column age --lower 0 --upper 120 --bins 12,24,40 --plot age.svg
+    """
+    destination = line.destination
+    from dpmine.io.atomic import new_figure, picture_target, write_picture
+    from dpmine.ledger.charging import ROW, Account
+    from dpmine.models.contribution import PrivacyUnit
+    from dpmine.models.histogram.bin_search import BinSearch, density_of_column
+    from dpmine.models.tables import unit_name
+    from dpmine.parameters import whole_numbers
+
+    picture = picture_target(line.plot) if line.plot else None
+    line.require_apart(plot=picture)
+    line.require_one_unit()
+    column, units = line.column, line.unit or []
+    unit = PrivacyUnit.of(ROW if line.one_row_per is None else line.one_row_per, line.rows_per_unit, unit_name(units))
+    search = BinSearch.of(bins=whole_numbers("--bins", line.bins), rows=unit.rows, **line.values(*_NOT_SEARCHED))
+    account = Account.of(line.ledger, line.dataset)
+    with line.messages as messages:
+        density = density_of_column(
+            search, unit, account, line.data, column=column, units=units, progress=messages.progress
+        )
+    if picture:
+        figure = new_figure(8, 4.5)
+        density.plot(figure.subplots()).set_xlabel(f"{column} (outside the bounds: counted at the nearest)")
+        write_picture(figure, picture)
+    destination.write_result(density)
+    line.caution(density.guarantee)
+    if destination.path is not None or destination.format is not Format.TEXT:
+        messages.notice(str(density.guarantee))
 
 
 def _reached(estimator: Any) -> str:

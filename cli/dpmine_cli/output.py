@@ -283,7 +283,7 @@ def _field(value: object) -> object:
 
 def target(path: Path) -> Path:
     """The destination: a stream or a file. Raises UnreadableFile where it cannot be written."""
-    from dpmine.io.targets import file_target, unwritable
+    from dpmine.io.atomic import file_target, unwritable
 
     if not _is_stream(path):
         return file_target(path, guard=guard)

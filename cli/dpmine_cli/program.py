@@ -1,10 +1,14 @@
-"""The commands, and how a command line is run or completed: each error becomes one line on stderr and a status."""
+"""The commands, and how a command line is run or completed: each error becomes one line on stderr and a status.
+
+Messages on mistakes speak of the options as they are typed, and say what to type next.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from contextlib import redirect_stderr, suppress
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,21 +16,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from dpmine_cli import histogram, itemsets, ledger, messages, models, plan, report
+from dpmine_cli import itemsets, ledger, messages, models, plan, report
 from dpmine_cli.line import Group, Version, add
-from dpmine_cli.mistakes import explained, usage
+from dpmine_cli.options import OPTIONS, as_typed, typed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from typer._click import Command
+
+    from dpmine.options.tables import Option
 
 _PROGRAM = "dpmine"
 _VARIABLE = "_DPMINE_COMPLETE"
 """By this name in the environment a shell asks for words instead of a run; its value names shell and question."""
-
-
-def is_asked_for() -> bool:
-    """Whether a shell started this process to complete a command line."""
-    return _VARIABLE in os.environ
 
 
 def complete(command: Command) -> int:
@@ -37,16 +40,12 @@ def complete(command: Command) -> int:
     from dpmine.errors import BadParameter
 
     answers.completion_init()
-    answers._sanitize_help_text = _as_it_is  # noqa: SLF001 - rich breaks lines, and shells take each for a word
+    answers._sanitize_help_text = lambda text: text  # noqa: SLF001 - rich breaks lines, and shells take each for a word
     with redirect_stderr(StringIO()):  # its complaints have no form; we have our own
         status = shell_complete(command, {}, _PROGRAM, _VARIABLE, os.environ[_VARIABLE])
     if status:
         raise BadParameter(f"{_VARIABLE} must be set by a shell's completion, such as complete_bash: unset it.")
     return status
-
-
-def _as_it_is(text: str) -> str:
-    return text
 
 
 def _install(context: typer.Context, wanted: bool) -> None:
@@ -107,7 +106,7 @@ _COMMANDS = {
     "regress": (models.regress, "Train ridge regression of a number, privately."),
     "accuracy-first": (models.accuracy_first, "Train to a target, at the least privacy loss."),
     "hypothesis": (models.hypothesis, "Choose a rule that predicts a label, privately."),
-    "histogram": (histogram.histogram, "Estimate the density of a column, privately."),
+    "histogram": (models.histogram, "Estimate the density of a column, privately."),
     "report": (report.report, "Run a file of jobs, and write one page."),
     "doctor": (plan.doctor, "Say whether dpmine works here."),
 }
@@ -156,18 +155,23 @@ def run(arguments: list[str]) -> int:
     try:
         messages.begin()
         _require_utf8(arguments)
-        if is_asked_for():
+        if _VARIABLE in os.environ:
             return complete(group())
         # Not group(…)(…): it turns an interrupt into a return value, and a closed pipe into an exit.
-        _invoke(group(*arguments[:1]), arguments)
+        command = group(*arguments[:1])
+        with command.make_context("dpmine", arguments) as context:
+            command.invoke(context)
     except (typer.Exit, SystemExit) as done:
         return _status(done)
     except (typer.Abort, KeyboardInterrupt):
         return _complain(messages.message(), messages.STATUS)
-    except BrokenPipeError:  # of stdout: messages on stderr never raise
-        return _closed_pipe()
+    except BrokenPipeError:  # of stdout, whose reader went away (`| head`): messages on stderr never raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to flush
     except Exception as error:  # noqa: BLE001 - the last line of defence: data must not leak through a traceback
-        return _report(error, arguments)
+        if "--debug" in arguments:
+            _print_frames(error)
+        text, status = _answer(error, arguments)
+        return _complain(text + messages.staying(), status)
     return OK
 
 
@@ -183,21 +187,9 @@ def _require_utf8(arguments: list[str]) -> None:
             raise BadParameter(f"The argument '{shown}' is not valid UTF-8: rename the file.") from None
 
 
-def _invoke(command: Command, arguments: list[str]) -> None:
-    with command.make_context("dpmine", arguments) as context:
-        command.invoke(context)
-
-
 def _status(done: typer.Exit | SystemExit) -> int:
     code = done.exit_code if isinstance(done, typer.Exit) else done.code
     return code if isinstance(code, int) else OK
-
-
-def _report(error: Exception, arguments: list[str]) -> int:
-    if "--debug" in arguments:
-        _frames(error)
-    text, status = _answer(error, arguments)
-    return _complain(text + messages.staying(), status)
 
 
 def _answer(error: Exception, arguments: list[str]) -> tuple[str, int]:
@@ -215,7 +207,7 @@ def _answer(error: Exception, arguments: list[str]) -> tuple[str, int]:
     return f"a bug in dpmine ({type(error).__name__}): please report it with the output of --debug.", BUG
 
 
-def _frames(error: BaseException) -> None:
+def _print_frames(error: BaseException) -> None:
     """Where an error came from, as files and lines: never its text, which may quote data."""
     import traceback
 
@@ -231,7 +223,67 @@ def _complain(text: str, status: int) -> int:
     return status
 
 
-def _closed_pipe() -> int:
-    """The reader of stdout went away (`| head`): no message, and nothing left to flush."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return OK
+_REQUIREMENT = "must "
+_OTHER_NAMES = {
+    "--user": "--unit",
+    "--person": "--unit",
+    "--id": "--unit",
+    "--target": "--label",
+    "--label": "--target",
+    "--k": "--top",
+    "--where": "--query",
+    "--sep": "--delimiter",
+    "--separator": "--delimiter",
+    "--supports": "--release-support",
+    "--bin-width": "--bins",
+    "--patients": "--units",
+    "--check": "--dry-run",
+}
+"""What options are called elsewhere, and here where the command has that one."""
+
+
+def usage(error: Any, arguments: Sequence[str]) -> str:
+    """What is wrong with the form of a command line; `error` is Typer's."""
+    table, help_of = _table(arguments), f"Try: {' '.join(['dpmine', *_words(arguments), '--help'])}."
+    name = str(getattr(error, "option_name", ""))
+    if (missing := _without_value(error)) in table:
+        wanted = table[missing].help.rstrip(".")
+        return f"{typed(table[missing])} is missing: {wanted[:1].lower()}{wanted[1:]}."
+    if hasattr(error, "possibilities"):
+        from dpmine.parameters import resembling
+
+        known = [flag for key, option in table.items() for flag in option.flags]
+        meant = _OTHER_NAMES.get(name)
+        return f"{error.message}.{resembling(meant if meant in known else name, known)} {help_of}"
+    text = getattr(error, "format_message", error.__str__)().replace("Value error, ", "", 1).rstrip(".")
+    found = [option for key, option in table.items() if name in option.flags]
+    if found and text.endswith("requires an argument"):
+        return f"{name} needs a value: give {typed(replace(found[0], flags=(name,)))}. {help_of}"
+    return f"{text}{'' if text.endswith('?') else '.'} {help_of}"
+
+
+def _without_value(error: Any) -> str:
+    """The name of the option or argument that is missing; "" for other mistakes."""
+    return error.param.name.rstrip("_") if hasattr(error, "param_type") and error.param is not None else ""
+
+
+def explained(text: str, arguments: Sequence[str]) -> str:
+    """A message of the library, with options as they are typed: also where it begins with what a parameter must be."""
+    name, _, rest = text.partition(" ")
+    if rest.startswith(_REQUIREMENT):
+        for key, option in _table(arguments).items():
+            if name in {key, option.parameter}:
+                return as_typed(f"{option.flags[0]} {rest}")
+    return as_typed(text)
+
+
+def _words(arguments: Sequence[str]) -> list[str]:
+    """The command that is named, such as ledger show; none where there is no such command."""
+    group = [word for word in arguments[:1] if word == "ledger"]
+    named = list(arguments[: len(group) + 1])
+    return named if named and named[-1] in OPTIONS else group
+
+
+def _table(arguments: Sequence[str]) -> dict[str, Option]:
+    words = _words(arguments)
+    return OPTIONS.get(words[-1], {}) if words else {}

@@ -105,16 +105,12 @@ def common_type(kinds: Iterable[pa.DataType]) -> pa.DataType | None:
     whole = {plain(kind) for kind in distinct if is_integer(plain(kind))}
     if pa.uint64() in whole and any(pa.types.is_signed_integer(kind) for kind in whole):
         return None  # neither holds the other's values
-    schemas = [pa.schema([("column", _widened(kind))]) for kind in distinct]
+    wide = [pa.large_string() if is_text(plain(kind)) else plain(kind) for kind in distinct]
+    schemas = [pa.schema([("column", kind)]) for kind in wide]
     try:
         return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
     except pa.ArrowException:
         return None
-
-
-def _widened(kind: pa.DataType) -> pa.DataType:
-    values = plain(kind)
-    return pa.large_string() if is_text(values) else values
 
 
 _BYTES_OF = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}

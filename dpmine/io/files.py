@@ -137,7 +137,10 @@ def is_glob(name: str) -> bool:
 def _files_at(name: str, argument: str, endings: tuple[str, ...], base: str | None = None) -> list[DataFile]:
     """The file or the folder's files; `base` is that of partitions, where it is another folder."""
     system, path = locate(name)
-    kind = _info(system, path, argument).type
+    try:
+        kind = system.get_file_info(path).type
+    except (pa.ArrowException, OSError) as error:
+        raise UnreadableFile(f"{argument} cannot be reached: {_listing_reason(error)}") from None
     if kind == fs.FileType.NotFound:
         raise UnreadableFile(f"{argument} does not exist; check its name.")
     if kind == fs.FileType.Unknown:
@@ -162,13 +165,6 @@ def _shown(path: str, argument: str, base: str) -> str:
     """A file's name for a message: values in the names of partition folders are data and left out."""
     inside = path.removeprefix(base).strip("/")
     return argument if argument.endswith(inside) else f"{argument}: {re.sub(r'=[^/]*', '=…', inside)}"
-
-
-def _info(system: fs.FileSystem, path: str, argument: str) -> fs.FileInfo:
-    try:
-        return system.get_file_info(path)
-    except (pa.ArrowException, OSError) as error:
-        raise UnreadableFile(f"{argument} cannot be reached: {_listing_reason(error)}") from None
 
 
 def _folder_files(system: fs.FileSystem, folder: str, argument: str, endings: tuple[str, ...]) -> list[str]:

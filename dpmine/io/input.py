@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,14 +17,17 @@ import pyarrow as pa
 
 from dpmine.errors import BadParameter
 from dpmine.io.files import STDIN, PathName, is_glob
-from dpmine.io.forms import ENDINGS, form_of, named_form
-from dpmine.options.names import CSV, ENCODINGS, PARQUET, QUOTES
+from dpmine.options.names import CSV, ENCODINGS, FORMS, PARQUET, QUOTES
+from dpmine.parameters import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.options.names import Form
 
+ENDINGS = tuple(chain.from_iterable(form.endings for form in FORMS))
+"""Of the names of all files that can be read."""
+MAGIC_LENGTH = 4
 _FOREIGN = (".xlsx", ".xls", ".ods", ".json", ".jsonl", ".ndjson", ".xml", ".sas7bdat", ".sav", ".dta", ".orc", ".avro")
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 _DELIMITER = re.compile(r"[\t\x20-\x7e](?<![A-Za-z0-9\"])")
@@ -163,6 +167,23 @@ class Input:
         if unknown := [kind for kind in given.values() if kind not in _TYPES]:
             raise BadParameter(f"`types` must be {', '.join(_TYPES)}, not {unknown[0]!r}: such as age=int64.")
         return {name: _TYPES[kind] for name, kind in given.items()}
+
+
+def named_form(name: str) -> Form:
+    """The form that an option names; BadParameter for another name."""
+    chosen = one_of("input_format", name, [form.name for form in FORMS])
+    return next(form for form in FORMS if form.name == chosen)
+
+
+def form_of(path: str, unknown: Form = PARQUET) -> Form:
+    """The form that the ending of a name says; `unknown` where it says none."""
+    name = (path.partition("?")[0] if "://" in path else path).lower()
+    return next((form for form in FORMS if name.endswith(form.endings)), unknown)
+
+
+def form_beginning(content: bytes) -> Form | None:
+    """The form whose files begin so; None for text."""
+    return next((form for form in FORMS if content[:MAGIC_LENGTH] in form.magic), None)
 
 
 @dataclass(frozen=True)

@@ -5,25 +5,28 @@ Looks at the kind alone, and never imports a library whose objects only a progra
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+import tempfile
 from array import array
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import finalize
 
 import pyarrow as pa
 
-from dpmine.errors import BadParameter
-from dpmine.io.files import STDIN, found_files
-from dpmine.io.input import Input, WindowedInput, paths_of, require_names
+from dpmine.errors import BadParameter, UnreadableFile
+from dpmine.io.files import STDIN, DataFile, found_files
+from dpmine.io.input import Input, WindowedInput, form_beginning, paths_of, require_names
 from dpmine.io.source import ArrowSource, BasketSource, Columns, Source
-from dpmine.io.sources.frame import PandasSource, open_lazy, require_no_array, stream_of
-from dpmine.options.names import PARQUET
+from dpmine.io.sources.frame import PandasSource, open_dataset, open_lazy, require_no_array, stream_of
+from dpmine.options.names import CSV, PARQUET
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from dpmine.io.files import DataFile, PathName
+    from dpmine.io.files import PathName
     from dpmine.options.names import Form
 
     Opener: TypeAlias = Callable[[Input, Iterable[DataFile]], Source]
@@ -63,7 +66,7 @@ _NO_BASKETS = (bytes, bytearray, range, array, Mapping)
 def _windowed(source: Source, data: Input, columns: Columns) -> Source:
     if not isinstance(data, WindowedInput) or data.days is None:
         return source
-    from dpmine.io.sources.windows import with_days
+    from dpmine.io.sources.periods import with_days
 
     return with_days(source, data.days, columns.named)
 
@@ -87,8 +90,6 @@ def _table_source(data: Any, columns: Columns) -> Source | None:
     if isinstance(data, pa.Table):
         return ArrowSource(data.schema, lambda names: data.select(names).to_batches(), data.num_rows, repeatable=True)
     if (datasets := sys.modules.get("pyarrow.dataset")) is not None and isinstance(data, datasets.Dataset):
-        from dpmine.io.sources.datasets import open_dataset
-
         return open_dataset(data, repeatable=isinstance(data, datasets.FileSystemDataset))
     if (pandas := sys.modules.get("pandas")) is not None and isinstance(data, pandas.DataFrame):
         return PandasSource(data, columns)
@@ -117,8 +118,6 @@ def open_input(given: Input) -> Source:
 
         return open_query(given.query, given.database, given.kinds, lambda name: open_input(Input(name)))
     if STDIN in given.paths:
-        from dpmine.io.piped import piped
-
         form, file = piped(given)
         return _opened(form, given, [file])
     form = given.form or PARQUET
@@ -136,3 +135,71 @@ def _is_delta_table(path: PathName) -> bool:
 def _opened(form: Form, given: Input, files: Iterable[DataFile]) -> Source:
     opener: Opener = form.load()
     return opener(given, files)
+
+
+_BEGINNING = 2**16  # bytes of standard input that are looked at before the rest
+_LONGEST_HEADER = 2**26  # characters
+
+
+def piped(given: Input) -> tuple[Form, DataFile]:
+    """Standard input, and its form: the one that is named, or the one that its first bytes say.
+
+    Raises BadParameter where other files, or options of another form, are given with it.
+    """
+    if len(given.paths) > 1:
+        raise BadParameter(f"{STDIN} (standard input) stands alone: leave the other files out.")
+    stdin = sys.stdin.buffer
+    beginning = stdin.read(_BEGINNING)
+    guessed = form_beginning(beginning)
+    if guessed is None and not {*b"\r\n"} & {*beginning}:
+        beginning += stdin.readline(_LONGEST_HEADER)
+    form = given.form or guessed or CSV
+    whole = io.BufferedReader(_Joined(beginning, stdin))
+    if "types" in form.options:
+        opened = iter([io.BytesIO(beginning), whole])  # the header, and all
+        return form, DataFile(STDIN, lambda: _next(opened), repeatable=False)
+    if given.kinds:
+        raise BadParameter(f"`types` are for columns of text, and files of {form.name} have types: leave it out.")
+    content = _Kept(whole)
+    return form, DataFile(STDIN, lambda: pa.OSFile(content.name))
+
+
+def _next(streams: Iterator[io.BufferedIOBase]) -> io.BufferedIOBase:
+    stream = next(streams, None)
+    if stream is None:
+        raise UnreadableFile("Standard input can be read once, and was: give its content as a file.")
+    return stream
+
+
+class _Kept:
+    """A temporary file with the content of a stream: formats with a footer are not read from their beginning.
+
+    It vanishes with the object. Raises UnreadableFile where the disk is full.
+    """
+
+    def __init__(self, stream: io.BufferedIOBase) -> None:
+        from shutil import copyfileobj
+
+        try:
+            file = tempfile.NamedTemporaryFile(prefix="dpmine-")  # noqa: SIM115 - lives as long as its owner
+            finalize(self, file.close)
+            self.name = file.name
+            copyfileobj(stream, file)
+            file.flush()
+        except OSError:
+            raise UnreadableFile(
+                "The disk for temporary files is full, or cannot be written: set TMPDIR to a folder with room."
+            ) from None
+
+
+class _Joined(io.RawIOBase):
+    """The beginning of a stream that was read already, and the rest of it."""
+
+    def __init__(self, beginning: bytes, rest: Any) -> None:
+        self._beginning, self._rest = io.BytesIO(beginning), rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: Any) -> int:
+        return self._beginning.readinto(target) or int(self._rest.readinto(target))

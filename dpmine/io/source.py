@@ -1,11 +1,11 @@
-"""What a source of columns is, the columns that a user names, and the sources in memory: Arrow, Python."""
+"""What a source of columns is, the columns that a user names, and sources in memory or made of other sources."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, TypeAlias
+from typing import Protocol, Self, TypeAlias
 
 import pyarrow as pa
 
@@ -47,7 +47,10 @@ class Columns:
                 "The option basket needs unit, the privacy unit's column (`unit=COL`); to protect baskets, name "
                 "theirs as unit."
             )
-        _require_distinct(self.named)
+        if twice := sorted({name for name in self.named if self.named.count(name) > 1}):
+            raise BadParameter(
+                f"The column {quoted(twice)} is named twice among unit, basket and item: give each its own column."
+            )
 
     @classmethod
     def of(
@@ -104,12 +107,6 @@ def _text(option: str, value: object) -> str:
     if not isinstance(value, str) or not value:
         raise BadParameter(f"The option {option} must be a column name, a text that is not empty.")
     return value
-
-
-def _require_distinct(names: tuple[str, ...]) -> None:
-    if len(set(names)) < len(names):
-        twice = quoted(sorted({name for name in names if names.count(name) > 1}))
-        raise BadParameter(f"The column {twice} is named twice among unit, basket and item: give each its own column.")
 
 
 Progress: TypeAlias = Callable[[float], None]
@@ -280,6 +277,73 @@ class BasketSource(Source):
         baskets = list(self._baskets)
         self.rows = len(baskets)
         return pa.table({BASKETS_COLUMN: basket_lists(baskets)})
+
+
+@dataclass(frozen=True, eq=False)
+class WrappedSource(Source):
+    """Another source, seen differently.
+
+    Attributes:
+        inner: the other source.
+    """
+
+    inner: Source
+
+    def _needed(self, names: Sequence[str]) -> list[str]:
+        """The columns of the other source that these are read of."""
+        raise NotImplementedError
+
+    @property
+    def rows(self) -> int | None:
+        """See `Source.rows`."""
+        return self.inner.rows
+
+    @property
+    def repeatable(self) -> bool:
+        """See `Source.repeatable`."""
+        return self.inner.repeatable
+
+    @property
+    def objects(self) -> frozenset[str]:
+        """See `Source.objects`."""
+        return self.inner.objects
+
+    @property
+    def header_hint(self) -> str | None:  # type: ignore[override]
+        """See `Source.header_hint`."""
+        return self.inner.header_hint
+
+    def share(self, done: int) -> float | None:
+        """See `Source.share`."""
+        return self.inner.share(done)
+
+    def type_of(self, name: str) -> pa.DataType:
+        """See `Source.type_of`."""
+        return self.inner.type_of(name)
+
+    def labels(self, names: Sequence[str]) -> pa.Array:
+        """See `Source.labels`."""
+        return self.inner.labels(names)
+
+    def as_numbers(self, names: Sequence[str]) -> Self:
+        """See `Source.as_numbers`."""
+        return replace(self, inner=self.inner.as_numbers(names))
+
+    def as_flags(self, names: Sequence[str]) -> Self:
+        """See `Source.as_flags`."""
+        return replace(self, inner=self.inner.as_flags(names))
+
+    def strict(self) -> Self:
+        """See `Source.strict`."""
+        return replace(self, inner=self.inner.strict())
+
+    def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
+        """See `Source.cautions`."""
+        return self.inner.cautions(self._needed(names))
+
+    def require_room(self, names: Sequence[str], limit: int) -> None:
+        """See `Source.require_room`."""
+        self.inner.require_room(self._needed(names), limit)
 
 
 def collected(batches: Iterable[pa.RecordBatch], source: Source, names: Sequence[str], progress: Progress) -> pa.Table:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, overload
 
 from dpmine.errors import BadParameter
-from dpmine.io.atomic import no_guard, write_whole
-from dpmine.io.targets import database_files, file_target, require_apart, unwritable
+from dpmine.io.atomic import database_files, file_target, no_guard, require_apart, unwritable, write_whole
 from dpmine.parameters import truth
 from dpmine.reporting.batch import checked_batch, run_batch
 from dpmine.reporting.evidence.folder import require_possible, write_evidence

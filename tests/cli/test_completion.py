@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from dpmine_cli.program import group
 from support.cases import every
-from support.command_line import Outcome, environment, outcome_of
+from support.command_line import Outcome, ended, outcome_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -159,7 +158,4 @@ def test_a_real_shell(tmp_path: Path, name: str, script: str) -> None:
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m dpmine_cli.main "$@"\n', encoding="utf-8")
     program.chmod(0o755)
     place = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path)}
-    done = subprocess.run(
-        [name, "-c", script], capture_output=True, text=True, check=False, timeout=60, env={**environment(), **place}
-    )
-    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "history", "")
+    assert ended([name, "-c", script], variables=place) == Outcome(0, "history\n", "")

@@ -7,12 +7,11 @@ import json
 import os
 import re
 import sqlite3
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command_line import PROGRAM, assert_one_error, environment, outcome_of
+from support.command_line import assert_one_error, outcome_of, spawn
 from support.tapes import TapeBits
 
 from dpmine.doctor import PACKAGES, Check, Diagnosis, State, diagnose
@@ -125,18 +124,12 @@ def test_kernels_that_do_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_library_that_is_not_there(tmp_path: Path) -> None:
     """Without kernels dpmine still says what is wrong."""
-    done = subprocess.run(
-        [*PROGRAM, "doctor", "--format", "json"],
-        env={**environment(), "DPMINE_KERNELS": str(tmp_path / "none.so")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
+    done = spawn("doctor", "--format", "json", variables={"DPMINE_KERNELS": str(tmp_path / "none.so")})
+    assert done.status == 2
+    (line,) = done.lines
     assert line.startswith("dpmine: error: kernels: The compiled loops of dpmine cannot be loaded from")
     assert "unset DPMINE_KERNELS" in line
-    states = {check["name"]: check["state"] for check in json.loads(done.stdout)["checks"]}
+    states = {check["name"]: check["state"] for check in json.loads(done.out)["checks"]}
     assert [name for name, state in states.items() if state == "failed"] == ["kernels"]
 
 

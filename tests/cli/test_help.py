@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from shlex import split
 from typing import TYPE_CHECKING
@@ -18,7 +16,7 @@ from dpmine_cli.options import OPTIONS
 from dpmine_cli.program import group
 from pyarrow.feather import write_feather
 from support.cases import every
-from support.command_line import PROGRAM, ROOT, environment, last_of_each, outcome_of
+from support.command_line import ROOT, last_of_each, outcome_of, python, spawn
 
 import dpmine
 from dpmine.options.names import typed_names
@@ -40,10 +38,6 @@ COMMANDS: dict[str, typer.core.TyperCommand] = {
     for inner, command in getattr(group, "commands", {"": group}).items()
 }
 HEAVY = ["numpy", "pandas", "pyarrow", "pydantic", "rich", "flint", "mlxtend", "scipy", "sqlalchemy"]
-
-
-def test_there_are_commands() -> None:
-    assert {"top-itemset", "supports"} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h"])
@@ -74,9 +68,9 @@ def test_help_fits_eighty_columns_and_cuts_nothing(run: outcome_of, monkeypatch:
 @pytest.mark.slow
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"FORCE_COLOR": "1"}])
 def test_help_has_no_colour(variables: dict[str, str]) -> None:
-    command = [*PROGRAM, "plan", "--help"]
-    done = subprocess.run(command, capture_output=True, check=True, env={**environment(), **variables})
-    assert b"\x1b" not in done.stdout
+    done = spawn("plan", "--help", variables=variables)
+    assert done.status == 0
+    assert "\x1b" not in done.out
 
 
 @every("name", COMMANDS)
@@ -126,18 +120,13 @@ def test_no_heavy_import_before_there_is_work(arguments: list[str]) -> None:
         f"import sys; from dpmine_cli.main import run; run({arguments!r})\n"
         f"print(*(name for name in {HEAVY!r} if name in sys.modules), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
-    assert done.stderr.splitlines()[-1] == ""
+    done = python(code)
+    assert (done.status, done.lines[-1]) == (0, "")
 
 
 @pytest.mark.parametrize("name", [None, "top-itemset", "ledger"])
 def test_only_the_command_that_is_named_is_made(name: str | None) -> None:
     assert set(group(name).commands) == ({name} if name else set(TOP))
-
-
-def test_unknown_names_are_refused_and_help_is_named(run: outcome_of) -> None:
-    assert "Try: dpmine --help." in run("bottom-itemset").err
-    assert "Try: dpmine top-itemset --help." in run("top-itemset", "a", "--bottom").err
 
 
 # What counting does not load.
@@ -164,8 +153,8 @@ finally:
 )
 def test_counting_loads_nothing_that_it_does_not_use(command: str, options: list[str]) -> None:
     code = STARTED.format(command=command, options=options, heavy=UNUSED)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
-    assert done.stderr.splitlines()[-1] == ""
+    done = python(code)
+    assert (done.status, done.lines[-1]) == (0, "")
 
 
 @pytest.mark.slow
@@ -175,8 +164,8 @@ def test_histograms_do_without_scikit_learn() -> None:
     code = STARTED.replace("sales.parquet", "numbers.parquet").format(
         command="histogram", options=options, heavy=["sklearn"]
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
-    assert done.stderr.splitlines()[-1] == ""
+    done = python(code)
+    assert (done.status, done.lines[-1]) == (0, "")
 
 
 # Every choice that --help offers can be made: no command offers what it then rejects.

@@ -126,7 +126,6 @@ def test_nothing_stands_out(run: outcome_of) -> None:
         ([*AGE, "--label", "hours"], "two classes"),
         ([*AGE, "--label", "town"], "one class"),
         ([*AGE, "--mechanism", "exact"], "--not-private"),
-        ([*AGE, "-o", "people.parquet"], "--output names one of the input files"),
         (["hypothesis", "--predict", "new.parquet"], "Give --model"),
         (["hypothesis", "--predict", "new.parquet", "--model", "people.parquet"], "model file"),
         (["hypothesis", "--predict", "new.parquet", "--model", "m.json", "--grid", "5"], "leave out --grid"),

@@ -79,7 +79,6 @@ def test_job_files_take_them(sales: Path, run: outcome_of) -> None:
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        ([], "FILE is missing"),
         (["--query", "SELECT 1"], "belong together"),
         (["sales.csv", *QUERY], "takes the place"),
         (["sales.csv", "--types", "amount=money"], "int64"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -15,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from dpmine_cli.messages import _PATIENCE, Messages
-from support.command_line import CANARY, PROGRAM, ROOT, environment, outcome_of
-from support.terminal import rest_of, wait_until_caught
+from support.command_line import CANARY, PROGRAM, ROOT, Outcome, environment, outcome_of, python
+from support.terminal import at_terminal, rest_of, wait_until_caught
 
 import dpmine
 from dpmine.ledger.ledger import Ledger
@@ -44,11 +43,8 @@ LONG_RUN += ["--not-private", "-o", "out.csv"]  # on small machines the list wou
 
 def at_a_terminal(*options: str, pause: float) -> str:
     """What stderr shows on a terminal while 25 files are read with a pause before each."""
-    master, slave = pty.openpty()
     code = SLOW_READER.format(pause=pause, options=list(options), patience=0.3 if pause else 3600)
-    terminal = {**environment(), "TERM": "xterm", "COLUMNS": "80"}
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=slave, env=terminal)
-    os.close(slave)
+    process, master = at_terminal([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
     shown = rest_of(master)
     assert process.wait(timeout=60) == 0, shown
     return shown.decode()
@@ -77,11 +73,11 @@ def test_no_progress_when_quiet() -> None:
 @pytest.mark.slow
 def test_no_progress_without_a_terminal() -> None:
     code = SLOW_READER.format(pause=0.02, options=[], patience=0.3)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
-    assert "%" not in done.stderr
-    assert done.stderr.splitlines() == [
-        "dpmine: long layout: item = item, unit = customer (by the names of the columns)"
-    ]
+    done = python(code)
+    assert (done.status, done.lines) == (
+        0,
+        ["dpmine: long layout: item = item, unit = customer (by the names of the columns)"],
+    )
 
 
 def test_bar_ends_before_a_notice(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,11 +157,8 @@ def test_interrupt_while_writing_leaves_nothing(folder: Path) -> None:
 
 
 def test_interrupt_wipes_the_bar() -> None:
-    master, slave = pty.openpty()
     code = SLOW_READER.format(pause=0.2, options=[], patience=0.1)
-    terminal = {**environment(), "TERM": "xterm", "COLUMNS": "80"}
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=slave, env=terminal)
-    os.close(slave)
+    process, master = at_terminal([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
     shown = b""
     while b"%" not in shown:
         shown += os.read(master, 4096)
@@ -255,10 +248,7 @@ def test_a_long_search_shows_progress_and_ends_with_an_interrupt(tmp_path: Path)
     Ledger("sqlite:///budget.db").grant("shop", epsilon=1, delta="1e-5")
     before = set(tmp_path.rglob("*"))
     command = [*PROGRAM, "top-itemset", "long.parquet", "--unit", "unit", "--item", "item", "--size", "10", *CHARGED]
-    master, slave = pty.openpty()
-    terminal = {**environment(), "TERM": "xterm", "COLUMNS": "80"}
-    process = subprocess.Popen([*command, "--catalogue", "items.txt", "-o", "out.csv"], stderr=slave, env=terminal)
-    os.close(slave)
+    process, master = at_terminal([*command, "--catalogue", "items.txt", "-o", "out.csv"])
     shown = b""
     while b"%" not in shown:
         shown += os.read(master, 4096)
@@ -286,11 +276,7 @@ main()
 
 
 def test_interrupt_while_the_program_is_loaded() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", AT_START], capture_output=True, text=True, check=False, env=environment()
-    )
-    assert (done.returncode, done.stdout) == (130, "")
-    assert done.stderr == "dpmine: error: interrupted; nothing was written.\n"
+    assert python(AT_START) == Outcome(130, "", "dpmine: error: interrupted; nothing was written.\n")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import pytest
 from dpmine_cli.options import Format
 from dpmine_cli.output import Destination
 from support.cases import every
-from support.command_line import PROGRAM, Outcome, assert_one_error, environment, outcome_of, spawn
+from support.command_line import PROGRAM, Outcome, assert_one_error, ended, environment, outcome_of, python, spawn
 
 import dpmine
 
@@ -49,18 +49,10 @@ SLOW = "from dpmine_cli import main, messages; messages._PATIENCE = 0.0; main.ma
 """The command line, with a progress bar from the beginning."""
 
 
-def closing(numbers: tuple[int, ...], *arguments: str) -> tuple[int, str, str]:
-    """Status, stdout and stderr of a command line that is started with some of its descriptors closed."""
+def closing(numbers: tuple[int, ...], *arguments: str) -> Outcome:
+    """Of a command line that is started with some of its descriptors closed."""
     closed = " ".join(f"{number}>&-" for number in numbers)
-    done = subprocess.run(
-        ["bash", "-c", f'"$@" {closed}', "bash", sys.executable, "-c", SLOW, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env=environment(),
-    )
-    return done.returncode, done.stdout, done.stderr
+    return ended(["bash", "-c", f'"$@" {closed}', "bash", sys.executable, "-c", SLOW], *arguments)
 
 
 SLOW_TEST = pytest.mark.slow
@@ -72,8 +64,8 @@ CLOSED = [tuple(number for number, is_closed in enumerate(closed) if is_closed) 
 )
 def test_closed_descriptors_change_no_result(ledger: dpmine.Ledger, numbers: tuple[int, ...]) -> None:
     """Written to a file: whole, without a message in it, whatever is closed."""
-    status, out, _ = closing(numbers, *CHARGED, "-o", "out.json")
-    assert (status, out) == (0, "")
+    done = closing(numbers, *CHARGED, "-o", "out.json")
+    assert (done.status, done.out) == (0, "")
     assert json.loads(Path("out.json").read_text(encoding="utf-8"))["sizes"] == [2, 2]
     assert charges(ledger) == 1
 
@@ -81,9 +73,9 @@ def test_closed_descriptors_change_no_result(ledger: dpmine.Ledger, numbers: tup
 @pytest.mark.slow
 @pytest.mark.parametrize("numbers", [(2,), (0, 2)], ids=str)
 def test_messages_do_not_go_to_stdout_when_stderr_is_closed(numbers: tuple[int, ...]) -> None:
-    status, out, err = closing(numbers, *TOP)
-    assert (status, err) == (0, "")
-    assert json.loads(out)["sizes"] == [2, 2]
+    done = closing(numbers, *TOP)
+    assert (done.status, done.err) == (0, "")
+    assert json.loads(done.out)["sizes"] == [2, 2]
 
 
 @pytest.mark.parametrize(
@@ -100,24 +92,15 @@ def test_messages_do_not_go_to_stdout_when_stderr_is_closed(numbers: tuple[int, 
 def test_a_result_for_a_closed_stdout_is_not_charged(
     ledger: dpmine.Ledger, numbers: tuple[int, ...], target: list[str]
 ) -> None:
-    status, out, err = closing(numbers, *CHARGED, *target)
-    assert (status, out) == (2, "")
-    assert 2 in numbers or len(err.splitlines()) == 1
+    done = closing(numbers, *CHARGED, *target)
+    assert (done.status, done.out) == (2, "")
+    assert 2 in numbers or len(done.lines) == 1
     assert charges(ledger) == 0
 
 
 def test_a_stdout_that_is_only_read_is_not_charged(ledger: dpmine.Ledger) -> None:
     with Path(os.devnull).open("rb") as nothing:
-        done = subprocess.run(
-            [*PROGRAM, *CHARGED],
-            stdout=nothing,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            timeout=120,
-            env=environment(),
-        )
-    assert "standard output" in assert_one_error(Outcome(done.returncode, "", done.stderr))
+        assert "standard output" in assert_one_error(ended(PROGRAM, *CHARGED, stdout=nothing))
     assert charges(ledger) == 0
 
 
@@ -217,14 +200,13 @@ def test_what_cannot_be_written_is_not_charged(run: outcome_of, ledger: dpmine.L
     assert charges(ledger) == 0
 
 
-def test_a_full_disk_is_noticed_before_the_charge(
+def test_a_full_disk_for_a_plot_is_noticed_before_the_charge(
     run: outcome_of, ledger: dpmine.Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any) -> None:
         raise OSError
 
     monkeypatch.setattr("dpmine.io.atomic._created", full)
-    assert "Cannot write to 'out.json'" in assert_one_error(run(*CHARGED, "-o", "out.json"))
     assert "Cannot write 'x.svg'" in assert_one_error(
         run("histogram", "prices.parquet", *HISTOGRAM, "--ledger", LEDGER, "--dataset", "shop", "--plot", "x.svg")
     )
@@ -279,12 +261,4 @@ main.main()
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_a_signal_after_the_work_is_done_does_not_end_the_process(name: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LATE.format(name), "--version"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env=environment(),
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"dpmine {dpmine.__version__}\n", "")
+    assert python(LATE.format(name), "--version") == Outcome(0, f"dpmine {dpmine.__version__}\n", "")

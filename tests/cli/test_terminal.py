@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -13,8 +10,8 @@ import pytest
 from dpmine_cli.output import folded
 from hypothesis import given
 from hypothesis import strategies as st
-from support.command_line import PROGRAM, environment, outcome_of
-from support.terminal import rest_of
+from support.command_line import PROGRAM, outcome_of
+from support.terminal import at_terminal, rest_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,11 +105,9 @@ def test_output_fits_the_terminal(run: outcome_of, monkeypatch: pytest.MonkeyPat
 )
 def test_results_have_no_colour(variables: dict[str, str]) -> None:
     """On a real terminal."""
-    master, slave = pty.openpty()
     command = [*PROGRAM, "ledger", "show", "--ledger", "sqlite:///b.db"]
-    place = {**environment(), "COLUMNS": "50", **variables}
-    assert subprocess.run(command, stdout=slave, env=place, check=False).returncode == 0
-    os.close(slave)
+    process, master = at_terminal(command, **{"COLUMNS": "50", **variables})
+    assert process.wait(timeout=60) == 0
     output = rest_of(master).decode()
     assert "\x1b" not in output
     assert max(map(len, output.split("\r\n"))) <= 50
@@ -137,9 +132,7 @@ with messages.Messages(quiet=False) as told:
 )
 def test_progress_honours_the_terminal(variables: dict[str, str], pattern: str) -> None:
     """No bar where lines cannot be drawn anew, and no colour where none is wanted."""
-    master, slave = pty.openpty()
-    process = subprocess.Popen([sys.executable, "-c", BAR], stderr=slave, env={**environment(), **variables})
+    process, master = at_terminal([sys.executable, "-c", BAR], **variables)
     assert process.wait(timeout=60) == 0
-    os.close(slave)
     output = rest_of(master).decode()
     assert re.fullmatch(pattern, output), output

@@ -252,18 +252,8 @@ def hostile() -> list[str]:
     """Every pair of neighbours in the list is bought, the first ones more often."""
     baskets = [pair for n, pair in enumerate(pairwise(HOSTILE)) for _ in range(90 - 4 * n)]
     pq.write_table(pa.table({"items": pa.array([list(pair) for pair in baskets])}), "hostile.parquet")
-    return [
-        "top-itemset",
-        "hostile.parquet",
-        "--top",
-        "16",
-        "--mechanism",
-        "limited-domain",
-        "--epsilon",
-        "100000",
-        "--release-support",
-        "1000",
-    ]
+    options = "--top 16 --mechanism limited-domain --epsilon 100000 --release-support 1000"
+    return ["top-itemset", "hostile.parquet", *options.split()]
 
 
 def test_hostile_names_in_text(run: outcome_of, hostile: list[str]) -> None:

@@ -21,8 +21,7 @@ import dpmine
 from dpmine.errors import BadData, UnreadableFile
 from dpmine.io.files import STDIN
 from dpmine.io.input import Input
-from dpmine.io.open import open_input
-from dpmine.io.piped import piped
+from dpmine.io.open import open_input, piped
 from dpmine.io.source import Columns
 from dpmine.itemsets.read import read_transactions
 

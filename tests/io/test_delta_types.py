@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 from support.cases import every
 from support.oracles.ingest import refused
+from support.reading import exact_supports
 
-import dpmine
 from dpmine.errors import BadData, UnreadableFile
 from dpmine.io.open import open_source
 from dpmine.io.source import Columns
@@ -49,8 +49,7 @@ def edited(folder: Path, name: str, **changes: Any) -> str:
 
 
 def supports(data: str) -> dict[frozenset[str], int]:
-    found = dpmine.itemset_supports(data, size=1, unit="who", basket="day(at)", item="what")
-    return dict(zip(found["itemsets"], found["support"], strict=True))
+    return exact_supports(data, unit="who", basket="day(at)", item="what")
 
 
 @every("options", [{}, {"use_deprecated_int96_timestamps": True}])
@@ -99,8 +98,8 @@ def test_no_day_stops_a_run_or_shows(partitions: list[str] | None, checkpoint: b
     write_deltalake(folder, DAYS, partition_by=partitions)
     if checkpoint:
         DeltaTable(folder).create_checkpoint()
-    found = dpmine.itemset_supports(str(folder), size=1, unit="who", basket="day", item="what")
-    assert dict(zip(found["itemsets"], found["support"], strict=True)) == {frozenset("x"): 2, frozenset("y"): 1}
+    found = exact_supports(str(folder), unit="who", basket="day", item="what")
+    assert found == {frozenset("x"): 2, frozenset("y"): 1}
 
 
 def test_values_of_partitions_have_the_types_of_the_table(tmp_path: Path) -> None:

@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from support.command_line import environment
+from support.command_line import python
 
 pytestmark = pytest.mark.slow
 FOLDER = os.environ.get("DPMINE_PARQUET_TESTING")
@@ -42,13 +40,10 @@ def test_the_collection_is_there() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_a_file_gives_a_result_or_one_line(path: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", PROGRAM, str(path)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=300, cwd=tmp_path, env=environment()
-    )
-    assert done.returncode == 0, done.stderr[-500:]
-    statuses = done.stdout.splitlines()[-1].split()[1:]
+    done = python(PROGRAM, str(path), cwd=tmp_path, timeout=300)
+    assert done.status == 0, done.err[-500:]
+    statuses = done.out.splitlines()[-1].split()[1:]
     assert set(statuses) <= {"0", "2"}
-    assert all(line.startswith("dpmine: ") for line in done.stderr.splitlines())
-    assert done.stderr.count("dpmine: error: ") == statuses.count("2")
-    assert path.suffix != ".encrypted" or "it is encrypted" in done.stderr
+    assert all(line.startswith("dpmine: ") for line in done.lines)
+    assert done.err.count("dpmine: error: ") == statuses.count("2")
+    assert path.suffix != ".encrypted" or "it is encrypted" in done.err

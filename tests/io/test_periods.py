@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from support.cases import every
 from support.effort import examples
 from support.oracles.ingest import refused
+from support.reading import IN_CHUNKS, exact_supports
 
 import dpmine
 from dpmine.errors import BadData
@@ -24,7 +25,6 @@ from dpmine.io.source import ArrowSource, Columns
 from dpmine.io.sources.periods import require_none, with_periods
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.read import read_transactions
-from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from dpmine.itemsets.transactions.interface import Transactions
 
 UNITS = ["s", "ms", "us", "ns"]
-ROOMY = 10**9
-IN_PARTS = MemoryBudget(
-    whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=ROOMY, resident=ROOMY, projection=ROOMY, listing=ROOMY
-)
 PERIODS: dict[str, Callable[[datetime], Any]] = {
     "day": lambda at: at.date().toordinal(),
     "week": lambda at: at.isocalendar()[:2],
@@ -109,8 +105,7 @@ def with_column(table: pa.Table, period: str) -> pa.Table:
 
 
 def supports(data: Any, **options: Any) -> dict[frozenset[str], int]:
-    found = dpmine.itemset_supports(data, size="1-2", item="drug", **options)
-    return dict(zip(found["itemsets"], found["support"], strict=True))
+    return exact_supports(data, "1-2", item="drug", **options)
 
 
 @every("period", sorted(PERIODS))
@@ -148,7 +143,7 @@ def test_streamed_supports_are_those_of_a_column_of_periods(period: str, kind: p
     else:
         table = with_column(table.set_column(1, "at", table["at"].cast(kind)), period)
     found, expected = (
-        read_transactions(table, Columns(("patient",), (basket,), "drug"), memory=IN_PARTS).transactions
+        read_transactions(table, Columns(("patient",), (basket,), "drug"), memory=IN_CHUNKS).transactions
         for basket in (f"{period}(at)", "part")
     )
     assert not isinstance(found, BasketsInMemory)

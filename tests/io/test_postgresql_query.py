@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from ledger.postgres import Cluster, running
 from support.oracles.ingest import CANARY, refused
+from support.reading import exact_supports
 
 import dpmine
 from dpmine.errors import UnreadableFile
@@ -37,8 +38,7 @@ def shop(cluster: Cluster) -> str:
 
 
 def supports(data: object, memory: str | None = None) -> dict[frozenset[str], int]:
-    found = dpmine.itemset_supports(data, size="1-2", memory=memory, unit="customer", item="product")
-    return dict(zip(found["itemsets"], found["support"], strict=True))
+    return exact_supports(data, "1-2", memory=memory, unit="customer", item="product")
 
 
 @pytest.mark.parametrize("memory", [None, "64MB"])

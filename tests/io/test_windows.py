@@ -11,25 +11,21 @@ import pyarrow.csv as pv
 import pyarrow.parquet as pq
 from support.cases import every
 from support.oracles.ingest import refused
+from support.reading import IN_CHUNKS
 
 import dpmine
 from dpmine.errors import BadData
 from dpmine.io.input import Days, WindowedInput
 from dpmine.io.source import ArrowSource, Columns
-from dpmine.io.sources.windows import with_days
+from dpmine.io.sources.periods import with_days
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.read import read_transactions
-from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dpmine.itemsets.transactions.interface import Transactions
 
-ROOMY = 10**9
-IN_PARTS = MemoryBudget(
-    whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=ROOMY, resident=ROOMY, projection=ROOMY, listing=ROOMY
-)
 FIRST = date(2026, 1, 5)
 WEEK = Days("at", (FIRST - date(1970, 1, 1)).days, (FIRST - date(1970, 1, 1)).days + 7)
 KINDS = [pa.date32(), pa.date64(), *(pa.timestamp(unit) for unit in ("s", "ms", "us", "ns"))]
@@ -60,7 +56,7 @@ def contents(transactions: Transactions) -> tuple[list[Any], set[tuple[int, ...]
     return transactions.labels.to_pylist(), {(*sorted(items), support) for items, support in pairs}
 
 
-@every("memory", [None, IN_PARTS])
+@every("memory", [None, IN_CHUNKS])
 @every("basket", [(), ("day(at)",)])
 @every("kind", KINDS)
 def test_a_window_is_its_rows(tmp_path: Path, kind: pa.DataType, basket: tuple[str, ...], memory: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -11,22 +12,19 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from support.cases import every
+from support.reading import IN_CHUNKS
 
 import dpmine
 from dpmine.frequent_patterns import apriori, fpgrowth
 from dpmine.io.source import Columns
 from dpmine.itemsets.outofcore.partitions import PartitionedBaskets
 from dpmine.itemsets.read import read_transactions
-from dpmine.itemsets.transactions.memory import MemoryBudget
 from dpmine.parameters import count_or_share, least_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PLENTY = 10_000_000
-TINY = MemoryBudget(
-    whole=0, chunk=3000, labels=PLENTY, gathered=0, all_resident=0, resident=2500, projection=3000, listing=PLENTY
-)
+TINY = replace(IN_CHUNKS, chunk=3000, all_resident=0, resident=2500, projection=3000)
 LISTS = [["a"], [], None, [None], ["b", "a"]]
 NULLS = {"user": [1, 1, 2, 3, None, 4], "receipt": [1, 1, 1, None, 1, 2], "item": ["a", "b", None, "a", "a", "b"]}
 

@@ -13,7 +13,7 @@ import pytest
 from support.cases import every
 
 from dpmine import BadData, BadParameter, LayoutWarning, PrivateLogisticRegression, PrivateSearchCV, UnreadableFile
-from dpmine.io.targets import require_apart
+from dpmine.io.atomic import require_apart
 from dpmine.models.tables import fit_table, read_columns, require_columns, typed_labels
 
 if TYPE_CHECKING:

@@ -276,7 +276,7 @@ class OfCommand(Kind):
         ),
         Edit("docs/how-to/NAME.md", {"": "    dpmine toy --epsilon 1\n"}, ("an example on a page",)),
         Edit("tests/cli/test_help.py", {'    "doctor": "doctor",': '    "toy": "toy --epsilon 1",'}, ("a run",)),
-        Edit("pyproject.toml", {'    "line | mistakes",': '    "toy",'}, ("dpmine_cli.toy",)),
+        Edit("pyproject.toml", {'    "line",': '    "toy",'}, ("dpmine_cli.toy",)),
     )
 
     def works(self) -> None:

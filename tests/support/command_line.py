@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpmine_cli.main import run as run_command
 
@@ -17,6 +17,8 @@ import dpmine
 from support.schemas import problems
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import pytest
 
 CANARY = "kanarienvogel"
@@ -99,12 +101,38 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "cli")])}
 
 
-def spawn(*arguments: str, cwd: Path | None = None) -> Outcome:
+def spawn(*arguments: str, cwd: Path | None = None, variables: Mapping[str, str] | None = None) -> Outcome:
     """Run a command line in a process of its own."""
+    return ended(PROGRAM, *arguments, cwd=cwd, variables=variables)
+
+
+def ended(
+    program: Sequence[str],
+    *arguments: str,
+    cwd: Path | None = None,
+    stdout: Any = subprocess.PIPE,
+    timeout: int = 120,
+    user: int | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> Outcome:
+    """What any program left behind that finds dpmine, with `variables` in its environment."""
     done = subprocess.run(
-        [*PROGRAM, *arguments], capture_output=True, text=True, check=False, timeout=120, cwd=cwd, env=environment()
+        [*program, *arguments],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=timeout,
+        cwd=cwd,
+        user=user,
+        env={**environment(), **(variables or {})},
     )
-    return Outcome(done.returncode, done.stdout, done.stderr)
+    return Outcome(done.returncode, done.stdout or "", done.stderr)
+
+
+def python(code: str, *arguments: str, **options: Any) -> Outcome:
+    """What a Python of its own left behind that runs `code`; `options` as of `ended`."""
+    return ended([sys.executable, "-c", code], *arguments, **options)
 
 
 def assert_one_error(outcome: Outcome) -> str:

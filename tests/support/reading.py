@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import dpmine
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
 
 _ROOM = 2**62
 ENDLESS = MemoryBudget(*[_ROOM] * 8)
+IN_CHUNKS = replace(ENDLESS, whole=0, chunk=6000, gathered=0)
+"""Nothing is read at once, but all items fit into one miner."""
+
+
+def exact_supports(data: Any, size: int | str = 1, **options: Any) -> dict[frozenset[Any], int]:
+    """The supports of `itemset_supports`, by itemset."""
+    found = dpmine.itemset_supports(data, size=size, **options)
+    return dict(zip(found["itemsets"], found["support"].tolist(), strict=True))
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import os
+import pty
+import subprocess
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.command_line import environment
+
 if TYPE_CHECKING:
     import signal
+    from collections.abc import Sequence
+
+
+def at_terminal(command: Sequence[str], *, stdout: Any = None, **variables: str) -> tuple[subprocess.Popen[bytes], int]:
+    """A process whose stderr, and stdout unless another is given, is a terminal; and the other end of that."""
+    master, slave = pty.openpty()
+    place = {**environment(), "TERM": "xterm", "COLUMNS": "80", **variables}
+    process = subprocess.Popen(
+        command, stdout=slave if stdout is None else stdout, stderr=slave, env=place, start_new_session=True
+    )
+    os.close(slave)
+    return process, master
 
 
 def rest_of(master: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Data frames of pandas and polars, and streams of columns; not arrays, which have no names.
+"""Data frames of pandas and polars, data sets and streams of Arrow; not arrays, which have no names.
 
 Types come from the frame where it declares them, else from the options.
 """
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadData, require_memory
-from dpmine.io.arrow import MIXED
+from dpmine.io.arrow import MIXED, is_list
 from dpmine.io.python_values import item_array, object_array, valid_text
 from dpmine.io.source import BATCH_ROWS, FOREIGN_ERRORS, ArrowSource, Columns, Source
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     from numpy.typing import NDArray
+    from pyarrow import dataset
 
 _PLAIN_KINDS = "biuM"  # numpy kinds whose Arrow type is known without looking at the values
 
@@ -205,6 +206,22 @@ def open_lazy(frame: pl.LazyFrame) -> ArrowSource:
         require_memory(error)
         raise BadData("The LazyFrame has no schema: what it reads may be missing, or its query is wrong.") from None
     return ArrowSource(schema, batches, repeatable=True)
+
+
+def open_dataset(data: dataset.Dataset, *, repeatable: bool) -> ArrowSource:
+    """The columns of a data set of Arrow's."""
+    return ArrowSource(data.schema, lambda names: _scanned(data, names), repeatable=repeatable)
+
+
+def _scanned(data: dataset.Dataset, names: list[str]) -> Iterator[pa.RecordBatch]:
+    """The named columns of a data set. Raises ValueError where Arrow leaves rows out, as it may where lists are."""
+    done = 0
+    scanner = data.scanner(columns=names, use_threads=False)  # threads hold more row groups at once
+    for batch in scanner.to_batches():
+        yield batch
+        done += batch.num_rows
+    if any(is_list(data.schema.field(name).type) for name in names) and done != data.count_rows():
+        raise ValueError
 
 
 def stream_of(data: Any) -> pa.RecordBatchReader:

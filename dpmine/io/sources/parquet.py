@@ -53,11 +53,6 @@ class File:
     schema: pa.Schema
     keys: Keys
 
-    @property
-    def shown(self) -> str:
-        """Its name in messages."""
-        return self.found.shown
-
     def batches(self, names: Sequence[str], *, dictionaries: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """The named columns inside the file; UnreadableFile where it is damaged, or where Arrow leaves rows out.
 
@@ -72,9 +67,9 @@ class File:
                     yield batch
                     done += batch.num_rows
         except READ_ERRORS as error:
-            raise UnreadableFile(f"{self.shown} cannot be read: {reason(error)}") from None
+            raise UnreadableFile(f"{self.found.shown} cannot be read: {reason(error)}") from None
         if done != self.footer.num_rows:
-            raise UnreadableFile(f"{self.shown} cannot be read: {ROWS_MISSING}")
+            raise UnreadableFile(f"{self.found.shown} cannot be read: {ROWS_MISSING}")
 
     @cached_property
     def _dictionaries(self) -> frozenset[str]:
@@ -166,7 +161,7 @@ class FileSource(Source):
         for file in self.files:
             if _largest_chunk(file.footer, set(names)) > limit:
                 raise UnreadableFile(
-                    f"{file.shown} has a row group that does not fit into the memory limit: raise `memory`, "
+                    f"{file.found.shown} has a row group that does not fit into the memory limit: raise `memory`, "
                     "or write the file with smaller row groups."
                 )
 

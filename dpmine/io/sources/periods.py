@@ -1,6 +1,8 @@
-"""Keys that are days, weeks or months of a column: day(at) is the calendar day of a column at.
+"""Keys that are days, weeks or months of a column, as day(at) of a column at; and rows of some days only.
 
 A period is a public function of its own row's value, so a column that holds it could as well have been in the data.
+So is whether a row lies in a window of days. Neighbouring data sets stay neighbours within it, or differ in a unit that
+only one of them has there. Recurring jobs have such windows.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ import pyarrow.compute as pc
 
 from dpmine.errors import BadData
 from dpmine.io.arrow import integer_array, integers, type_name
+from dpmine.io.source import WrappedSource, quoted
 from dpmine.io.sources.text_columns import TextSource
-from dpmine.io.sources.wrapped import WrappedSource
 from dpmine.parameters import resembling
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dpmine.io.input import Days
     from dpmine.io.source import Source
 
 _PERIODS = ("day", "week", "month")
@@ -156,17 +159,66 @@ def days_of(column: pa.Array) -> NDArray[np.int64]:
     """Days from 1 January 1970 of dates, or of timestamps in their own zone; 0 for null. Total: see `_period`."""
     if pa.types.is_timestamp(column.type) and column.type.tz is not None:
         column = pc.local_timestamp(column)
-    return _days(pc.fill_null(column, _epoch(column.type)))
-
-
-def _epoch(kind: pa.DataType) -> pa.Scalar:
-    width = pa.int32() if pa.types.is_date32(kind) else pa.int64()
-    return pa.scalar(0, width).cast(kind)
-
-
-def _days(column: pa.Array) -> NDArray[np.int64]:
-    numbers: NDArray[np.int64] = integers(pa.chunked_array([column]))
+    zero = pa.scalar(0, pa.int32() if pa.types.is_date32(column.type) else pa.int64()).cast(column.type)
+    numbers: NDArray[np.int64] = integers(pa.chunked_array([pc.fill_null(column, zero)]))
     if pa.types.is_date32(column.type):
         return numbers
     ticks = _TICKS["ms" if pa.types.is_date64(column.type) else column.type.unit]
     return numbers // (ticks * _DAY)
+
+
+def with_days(source: Source, days: Days, keys: Iterable[str]) -> Source:
+    """The source with the rows of these days; the column itself is there only where a key is made of it.
+
+    Raises BadData where there is no such column of dates or timestamps.
+    """
+    name = days.column
+    if name not in source.names:
+        known = f"The columns are: {quoted(source.names)}.{like_column(name, source.names)}"
+        raise BadData(f"There is no column {name!r}, which [schedule] names as column. {source.header_hint or known}")
+    if source.names.count(name) > 1:
+        raise BadData(f"The data hold several columns called {name!r}: rename them.")
+    require_calendar("column of [schedule]", name, source)
+    needed = {name, *(f"{period}({name})" for period in _PERIODS)}
+    return WindowSource(source, days, hidden=needed.isdisjoint(keys))
+
+
+@dataclass(frozen=True, eq=False)
+class WindowSource(WrappedSource):
+    """Some rows of another source.
+
+    Attributes:
+        days: which rows.
+        hidden: whether the column of days is left out: it is no item, and no key.
+    """
+
+    days: Days
+    hidden: bool
+    rows = None
+    """Not known: the share of them that is read would show how many there are."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return tuple(name for name in self.inner.names if not (self.hidden and name == self.days.column))
+
+    def share(self, done: int) -> float | None:
+        """Not by rows: see `rows`."""
+        return super().share(done) if self.inner.rows is None else None
+
+    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
+        """The named columns of the rows of the window; rows without a day are in none."""
+        for batch in self.inner.batches(self._needed(names), whole=whole):
+            inside = _inside(batch.column(self.days.column), self.days)
+            yield batch.select(list(names)).filter(inside)
+
+    def _needed(self, names: Sequence[str]) -> list[str]:
+        return list(dict.fromkeys([*names, self.days.column]))
+
+
+def _inside(column: pa.Array, days: Days) -> pa.Array:
+    """Which values are days of the window; null is none. Total: no value causes an error."""
+    numbers = integer_array(days_of(column))
+    first, end = (pa.scalar(bound, pa.int64()) for bound in (days.first, days.end))
+    in_time = pc.and_(pc.greater_equal(numbers, first), pc.less(numbers, end))
+    return pc.and_(pc.is_valid(column), in_time)

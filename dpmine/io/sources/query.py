@@ -18,7 +18,7 @@ import pyarrow as pa
 from dpmine.errors import BadParameter, DpmineError, UnreadableFile, require_memory
 from dpmine.io.arrow import is_integer, is_list, is_text, plain, valid_texts
 from dpmine.io.files import shown_name
-from dpmine.io.forms import ENDINGS
+from dpmine.io.input import ENDINGS
 from dpmine.io.source import ArrowSource, Source, quoted
 from dpmine.io.sources.databases import PostgreSQL, SQLite
 from dpmine.io.sources.text_columns import TextSource, require_declared
@@ -95,8 +95,9 @@ def open_query(
         return _texts(statement, PostgreSQL(database), shown, declared, _cautions(statement, *_FAILING))
     if kind == "duckdb" and declared:
         raise BadParameter("`types` are for columns of text, and DuckDB's columns have types: leave it out.")
-    if not (kind == "duckdb" and path == _MEMORY):
-        _require_file(path, shown)
+    in_memory = kind == "duckdb" and path == _MEMORY
+    if not in_memory and not (path and Path(path).is_file()):  # a database would make one
+        raise UnreadableFile(f"{shown} does not exist; check its name.")
     if kind == "sqlite":
         return _texts(statement, SQLite(path), shown, declared, _cautions(statement, _CALL))
     return _duckdb(statement, path, shown, open_file)
@@ -214,19 +215,19 @@ def _texts(
 def _cautions(statement: str, *failing: re.Pattern[str], fails: bool = False) -> tuple[str, ...]:
     """What a statement can do to the guarantee: mix units, or fail at one row, as what is `failing` in its words."""
     words = _words(statement)
+    mixing = _mixing(words)
     if not (fails or any(pattern.search(words) for pattern in failing)):
-        return _mixing(statement)
+        return mixing
     caution = (
         "the query computes with values, by a function, a conversion or arithmetic (DuckDB converts texts that are "
         "compared with numbers): if that fails at one row, the run ends after its charge, and no guarantee covers "
         "that. Leave it out, or make it null there (TRY_CAST, NULLIF, CASE)"
     )
-    return (*_mixing(statement), caution)
+    return (*mixing, caution)
 
 
-def _mixing(statement: str) -> tuple[str, ...]:
+def _mixing(words: str) -> tuple[str, ...]:
     """That the words of a statement can put the data of one unit among those of others; none where no word does."""
-    words = _words(statement)
     found = [name for name, pattern in _MIXING.items() if re.search(pattern, words, re.IGNORECASE)]
     if not found:
         return ()
@@ -248,12 +249,6 @@ def _selected(statement: str, names: Sequence[str] | None) -> str:
     chosen = "*" if names is None else ", ".join('"' + name.replace('"', '""') + '"' for name in names)
     everything = f"SELECT {chosen} FROM (\n{statement}\n) AS dpmine_rows"  # noqa: S608 - the user's own statement
     return everything if names is not None else f"{everything} LIMIT 0"
-
-
-def _require_file(path: str, shown: str) -> None:
-    """UnreadableFile where there is none: a database would make one."""
-    if not path or not Path(path).is_file():
-        raise UnreadableFile(f"{shown} does not exist; check its name.")
 
 
 @contextmanager

@@ -1,8 +1,4 @@
-"""Exact supports: of items, of one itemset, of all itemsets of a size above a threshold.
-
-The support of an itemset is the number of units with at least one basket that contains it. A unit counts once, however
-many baskets it has. Nothing here is private: supports feed the selection, they are not released.
-"""
+"""Exact supports: of items, of one itemset, of all itemsets of a size above a threshold."""
 
 from __future__ import annotations
 

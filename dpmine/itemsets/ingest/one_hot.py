@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpmine.io.arrow import integer_array, integers, is_boolean, joined
-from dpmine.io.source import Source
+from dpmine.io.source import WrappedSource
 from dpmine.io.sources.frame import PandasSource
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dpmine.io.source import Source
     from dpmine.itemsets.ingest.layouts import LayoutPlan
 
     Cells: TypeAlias = NDArray[np.int64]
@@ -42,16 +43,14 @@ def as_lists(source: Source, plan: LayoutPlan) -> tuple[Source, LayoutPlan]:
 
 
 @dataclass(frozen=True, eq=False)
-class OneHotLists(Source):
+class OneHotLists(WrappedSource):
     """The keys of a one-hot table, and for each row the list of the columns that are set.
 
     Attributes:
-        table: the one-hot table.
         keys: columns that name units.
         items: the one-hot columns; the lists hold their places here.
     """
 
-    table: Source
     keys: tuple[str, ...]
     items: tuple[str, ...]
 
@@ -60,23 +59,12 @@ class OneHotLists(Source):
         """The keys and the column of lists."""
         return (*self.keys, _LISTS)
 
-    @property
-    def rows(self) -> int | None:
-        """Those of the table."""
-        return self.table.rows
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether the table is."""
-        return self.table.repeatable
-
-    def share(self, done: int) -> float | None:
-        """See `Source.share`."""
-        return self.table.share(done)
+    def _needed(self, names: Sequence[str]) -> list[str]:  # noqa: ARG002 - all
+        return [*self.keys, *self.items]
 
     def type_of(self, name: str) -> pa.DataType:
         """Arrow type of a key, or of the lists."""
-        return pa.large_list(pa.int64()) if name == _LISTS else self.table.type_of(name)
+        return pa.large_list(pa.int64()) if name == _LISTS else super().type_of(name)
 
     def labels(self, names: Sequence[str]) -> pa.Array:  # noqa: ARG002 - there is one column of items
         """The items that the numbers in the lists stand for."""
@@ -84,14 +72,14 @@ class OneHotLists(Source):
 
     @cached_property
     def _labels(self) -> pa.Array:
-        return self.table.labels(self.items)
+        return self.inner.labels(self.items)
 
-    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - all
+    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
         """The keys and the lists; raises what the table's batches raise."""
-        if isinstance(self.table, PandasSource) and self.table.are_plain(self.items):
-            yield from self._of_frame(self.table)
+        if isinstance(self.inner, PandasSource) and self.inner.are_plain(self.items):
+            yield from self._of_frame(self.inner)
             return
-        for batch in self.table.batches((*self.keys, *self.items), whole=whole):
+        for batch in self.inner.batches(self._needed(names), whole=whole):
             for first in range(0, batch.num_rows, _MOST_ROWS):
                 columns = batch.slice(first, _MOST_ROWS).columns
                 keys, flags = columns[: len(self.keys)], columns[len(self.keys) :]

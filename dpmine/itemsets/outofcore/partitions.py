@@ -219,17 +219,11 @@ class PartitionedMiner(SupportSource):
 def _first_resident(baskets: PartitionedBaskets, code_of: NDArray[np.int32]) -> int:
     """The lowest rank from which on all items fit into memory."""
     occurrences = np.cumsum(baskets.census.occurrences[code_of][::-1])[::-1]
-    costs = _costs(baskets, occurrences)
+    rows = np.minimum(occurrences, baskets.census.baskets)
+    costs: NDArray[np.int64] = resident_cost(occurrences, rows, baskets.catalogue_size)  # at most
     if costs.max(initial=0) <= baskets.budget.all_resident:
         return 0
     return int(np.searchsorted(-costs, -baskets.budget.resident))
-
-
-def _costs(baskets: PartitionedBaskets, occurrences: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The most bytes that this number of occurrences of items takes in a miner."""
-    rows = np.minimum(occurrences, baskets.census.baskets)
-    costs: NDArray[np.int64] = resident_cost(occurrences, rows, baskets.catalogue_size)
-    return costs
 
 
 def _restricted(baskets: PartitionedBaskets, codes: NDArray[np.int32]) -> Baskets:

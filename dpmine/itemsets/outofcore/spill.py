@@ -21,8 +21,8 @@ import pyarrow as pa
 from dpmine.errors import UnreadableFile
 from dpmine.io.arrow import integer_array
 from dpmine.itemsets.ingest.encode import sort_rows
-from dpmine.itemsets.ingest.line_hashes import line_hashes
 from dpmine.itemsets.outofcore.streams import cost_of, require_room
+from dpmine.itemsets.transactions.hashes import line_hashes
 from dpmine.itemsets.transactions.interface import Baskets, starts_of
 
 if TYPE_CHECKING:

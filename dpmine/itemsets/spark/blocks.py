@@ -17,9 +17,9 @@ from dpmine.io.arrow import integer_array, integers, integers_or, is_text
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.counting.rows import at_most, item_supports
 from dpmine.itemsets.ingest.encode import coded, labelled
-from dpmine.itemsets.ingest.line_hashes import line_hashes
 from dpmine.itemsets.ingest.lines import Cells, grouped
 from dpmine.itemsets.spark.files import column_names
+from dpmine.itemsets.transactions.hashes import line_hashes
 from dpmine.itemsets.transactions.interface import Baskets, starts_of
 from dpmine.version import __version__
 

@@ -1,51 +1,52 @@
-"""Data that Spark reads -> transactions that stay on its cluster."""
+"""Data that Spark reads -> baskets that stay on its cluster; and whether the executors count in these."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpmine.errors import BadParameter
-from dpmine.io.arrow import integers, integers_or, is_text
+from dpmine.errors import BadParameter, DpmineError, SpeedWarning, warn
+from dpmine.io.arrow import integer_array, integers, integers_or, is_text
 from dpmine.io.input import Input, paths_of
 from dpmine.io.open import is_spark_frame
 from dpmine.io.sources.periods import require_none
 from dpmine.itemsets.ingest.encode import narrow
 from dpmine.itemsets.ingest.layouts import Layout, plan_layout
 from dpmine.itemsets.ingest.lines import declared, declared_type, restricted
-from dpmine.itemsets.spark.baskets import SparkBaskets
-from dpmine.itemsets.spark.executors import count_themselves
+from dpmine.itemsets.spark.blocks import VERSION, versions
 from dpmine.itemsets.spark.inputs import ITEM, TABLE, SparkSource, small
-from dpmine.itemsets.spark.native import Blocks, row_groups
+from dpmine.itemsets.spark.native import Blocks, NativeMiner, row_groups
 from dpmine.itemsets.spark.progress import watched
-from dpmine.itemsets.spark.session import Kept, functions, replacing, spark_session
-from dpmine.itemsets.spark.weights import UNREADABLE
-from dpmine.itemsets.transactions.interface import LoadedTransactions
+from dpmine.itemsets.spark.session import UNREADABLE, Kept, functions, replacing, spark_session
+from dpmine.itemsets.spark.supports import SparkMiner
+from dpmine.itemsets.transactions.hashes import label_hashes
+from dpmine.itemsets.transactions.interface import LoadedTransactions, Transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory
 from dpmine.options.names import PARQUET
+from dpmine.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from dpmine.io.source import Columns, Progress
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.spark.inputs import SparkRows
+    from dpmine.itemsets.transactions.interface import SupportSource
 
 
+_WEIGHT = "weight"
 _NUMBER_BYTES = 8
+_SQL_BYTES = 0.3  # that Spark shuffles for each byte of a row: docs/explanation/spark.md
 _TASK = "0.7 GB"  # measured for a block of the size that is meant, at the lowest threshold
-
-
-def _sql_bytes(columns: int) -> float:
-    """Of a row in Spark's shuffles: docs/explanation/spark.md."""
-    return 0.3 * (12 + 8 * columns)
 
 
 def read_spark(
@@ -117,7 +118,7 @@ def _counting_note(plan: LayoutPlan, *, natively: bool, files: bool) -> str:
     """Which way counts, and what a row and a task take: by columns alone, because sizes of files depend on the data."""
     columns = len(plan.unit_columns) + len(plan.basket_columns) + 1
     if not natively:
-        sent = f"about {_sql_bytes(columns):.0f} bytes a row, and more for texts"
+        sent = f"about {_SQL_BYTES * (12 + 8 * columns):.0f} bytes a row, and more for texts"
         return f"Spark's SQL counts; {sent}, are shuffled first"
     read = "read the files where they can, and count" if files else "count the rows that Spark reads"
     alone = plan.layout is not Layout.LONG and not plan.unit
@@ -162,3 +163,169 @@ def _supports(counts: DataFrame, known: pa.Array | None) -> tuple[pa.Array, NDAr
     supports = np.zeros(len(labels), np.int64)
     supports[integers_or(-1, pc.index_in(items, value_set=labels.cast(items.type)))] = numbers
     return narrow(labels), supports
+
+
+_known: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
+_SAMPLE = 64  # rows, in as many tasks as the cluster has cores
+_SLOW = (
+    "The executors of Spark cannot import this version of dpmine, so Spark's SQL counts, which is slower: install "
+    "dpmine and pyarrow there, or send them with spark.archives (see 'Count on Spark' in the manual)."
+)
+
+
+def count_themselves(session: SparkSession) -> bool:
+    """Whether executors can import this version of dpmine with its kernels. The first time, a job without data."""
+    found = _known.get(session)
+    if found is None:
+        found = _known[session] = _found(session)
+        if not found:
+            warn(_SLOW, SpeedWarning)
+    return found
+
+
+def _found(session: SparkSession) -> bool:
+    try:
+        with replacing():
+            rows = session.range(_SAMPLE).mapInArrow(versions, VERSION).distinct().collect()
+    except DpmineError:
+        return False
+    return [row[0] for row in rows] == [__version__]
+
+
+@dataclass(frozen=True, eq=False)
+class SparkBaskets(Transactions):
+    """Baskets on a cluster.
+
+    Attributes:
+        labels: as in Baskets.
+        item_supports: int64[N], number of units of each item.
+        unit: as in Baskets.
+        rows: of the items of `labels`, and perhaps of others.
+        session: of Spark.
+        kept: what the cluster keeps for these baskets until they are closed.
+        blocks: the baskets as the executors' dpmine counts in them; None where SQL counts.
+        progress: called in each step with the share of its tasks that are done.
+    """
+
+    labels: pa.Array
+    item_supports: NDArray[np.int64]
+    unit: str
+    rows: SparkRows
+    session: SparkSession
+    kept: Kept
+    blocks: Blocks | None = None
+    progress: Progress | None = None
+
+    @cached_property
+    def total_units(self) -> int:
+        """See `Transactions`. A pass over the data."""
+        with watched(self.session, self.progress), replacing(UNREADABLE):
+            rows = self.rows.frame if self.rows.owners is None else self.rows.owners
+            return int(rows.select(*self.rows.units).distinct().count())
+
+    def miner(self) -> SupportSource:
+        """See `Transactions`."""
+        by_sql = SparkMiner(self)
+        return by_sql if self.blocks is None else NativeMiner(self.labels, self.blocks, by_sql)
+
+    def truncated(self, max_items_per_unit: int) -> SparkBaskets:
+        """See `Transactions`. A pass over the data."""
+        held = self._held(max_items_per_unit)
+        units = self.rows.units
+        frame = self.kept.keep(self.rows.frame.join(held.select(*units, ITEM), [*units, ITEM], "left_semi"))
+        rows = replace(self.rows, frame=frame, counted=frame)
+        with watched(self.session, self.progress):
+            supports = _added_up(held, ["rank"], functions.count("*"), len(self.labels))
+            blocks = None if self.blocks is None else Blocks.of(rows, self.kept, self.session)
+        return replace(self, item_supports=supports, rows=rows, blocks=blocks)
+
+    def item_weights(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
+        """See `Transactions`. A pass over the data."""
+        held = _weighted(self._held(len(weights)), self.rows.units, weights, self.session)
+        with watched(self.session, self.progress):
+            return _added_up(held, ["rank"], functions.sum(_WEIGHT), len(self.labels))
+
+    def pair_weights(self, codes: Sequence[int], weights: NDArray[np.int64]) -> NDArray[np.int64]:
+        """See `Transactions`. A pass over the data."""
+        held = _weighted(_pairs_held(self.coded(codes), self.rows), self.rows.units, weights, self.session)
+        with watched(self.session, self.progress):
+            return _added_up(held, ["rank", "later"], functions.sum(_WEIGHT), len(codes))
+
+    def _held(self, limit: int) -> DataFrame:
+        """A row for each of the `limit` items, at most, that a unit keeps: the columns of the unit, `item`, `rank`."""
+        codes = np.arange(len(self.labels))
+        hashes = integer_array(label_hashes(self.labels))
+        with replacing():
+            known = self.items_frame(codes, hash=hashes)
+        return _items_held(self.rows.frame.join(small(known, len(codes)), ITEM), self.rows, limit)
+
+    def close(self) -> None:
+        """The cluster need not keep anything for these transactions any more."""
+        self.kept.release_all()
+
+    def projected(self, codes: Sequence[int]) -> SparkBaskets:
+        """See `Transactions`."""
+        some = list(codes)
+        return replace(self, labels=self.labels.take(some), item_supports=self.item_supports[some])
+
+    def unions(self) -> SparkBaskets:
+        """See `Transactions`. Without its names of baskets, a unit has one."""
+        blocks = None if self.blocks is None else self.blocks.unions(self.kept)
+        return replace(self, rows=replace(self.rows, baskets=()), blocks=blocks)
+
+    def items_frame(self, codes: Sequence[int] | NDArray[np.int64], **more: Any) -> DataFrame:
+        """A frame of items (`item`), their places in `codes` (`rank`), and `more` columns of theirs."""
+        labels = self.labels.take(integer_array(np.asarray(codes, np.int64)))
+        ranks = integer_array(np.arange(len(labels))).cast(pa.int32())
+        with replacing():
+            return self.session.createDataFrame(pa.table({ITEM: labels, "rank": ranks, **more}))
+
+    def coded(self, codes: Sequence[int] | NDArray[np.int64]) -> DataFrame:
+        """The rows of these items: keys and `rank`, the item's place in `codes`."""
+        found = self.rows.frame.join(small(self.items_frame(codes), len(codes)), ITEM)
+        return found.select(*self.rows.keys, "rank")
+
+
+def _items_held(items: DataFrame, rows: SparkRows, limit: int) -> DataFrame:
+    """A row for each of the `limit` items, at most, that a unit keeps: the columns of the unit, `item`, `rank`.
+
+    `items` are the rows with the items' `rank` and `hash`.
+    """
+    once = items if rows.rows_are_units else items.distinct()
+    held = once.groupBy(*rows.units, ITEM, "rank", "hash").agg(functions.count("*").alias("baskets"))
+    lot = functions.xxhash64(functions.bit_xor("hash").over(_window(rows.units)), "hash")
+    best = functions.row_number().over(_window(rows.units).orderBy(functions.desc("baskets"), "lot"))
+    return held.withColumn("lot", lot).withColumn("place", best).where(functions.col("place") <= limit)
+
+
+def _pairs_held(coded: DataFrame, rows: SparkRows) -> DataFrame:
+    """A row for each pair that a unit supports: the columns of the unit, `rank`, and `later`, the larger rank."""
+    once = coded if rows.rows_are_units else coded.distinct()  # or a row that is repeated n times is joined n² times
+    later = once.withColumnRenamed("rank", "later")
+    both = once.join(later, list(rows.keys)).where(functions.col("rank") < functions.col("later"))
+    return both.select(*rows.units, "rank", "later").distinct()
+
+
+def _weighted(held: DataFrame, units: Sequence[str], weights: NDArray[np.int64], session: SparkSession) -> DataFrame:
+    """With a column `weight`: weights[n − 1] in each of the n rows of a unit."""
+    numbers = integer_array(np.arange(1, len(weights) + 1)).cast(pa.int32())
+    with replacing():
+        known = session.createDataFrame(pa.table({"of": numbers, _WEIGHT: integer_array(weights)}))
+    count = functions.count("*").over(_window(units))
+    return held.withColumn("of", count.cast("int")).join(functions.broadcast(known), "of")
+
+
+def _added_up(held: DataFrame, places: list[str], total: Column, size: int) -> NDArray[np.int64]:
+    """int64[size, …], one axis for each of the columns `places`: what is added up over the rows of each place."""
+    with replacing(UNREADABLE):
+        found = held.groupBy(*places).agg(total.alias("total")).toArrow()
+    sums = np.zeros([size] * len(places), np.int64)
+    sums[tuple(integers(found.column(place)) for place in places)] = integers(found.column("total"))
+    return sums
+
+
+def _window(units: Sequence[str]) -> Any:
+    """The rows of a unit."""
+    from pyspark.sql import Window
+
+    return Window.partitionBy(*units)

@@ -33,9 +33,8 @@ from dpmine.itemsets.counting.miner import ordered
 from dpmine.itemsets.spark import blocks as on_executors
 from dpmine.itemsets.spark.files import FOOTERS, Groups, Reading, read_footers, read_lines
 from dpmine.itemsets.spark.inputs import ITEM
-from dpmine.itemsets.spark.session import functions, replacing
+from dpmine.itemsets.spark.session import UNREADABLE, functions, replacing
 from dpmine.itemsets.spark.supports import require_room
-from dpmine.itemsets.spark.weights import UNREADABLE
 from dpmine.itemsets.transactions.interface import COUNT_LIMIT, Itemsets, SupportHistogram, SupportSource
 
 if TYPE_CHECKING:

@@ -49,6 +49,10 @@ _NOT_STARTED = (
     "Spark could not be started: see that Java 17 or newer runs (JAVA_HOME), and that SPARK_REMOTE, "
     "PYSPARK_SUBMIT_ARGS and spark-defaults.conf name a cluster that can be reached."
 )
+UNREADABLE = (
+    "Spark failed while it read the data: see that the files are whole and of one schema, that the columns can be read "
+    "by themselves, and that the executors have memory and disk left (see their logs)."
+)
 _FAILED = (
     "Spark failed: see that the data can be read by themselves, and that the executors have memory and disk left "
     "(see their logs)."

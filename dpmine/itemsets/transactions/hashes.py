@@ -1,4 +1,4 @@
-"""Public hashes of whole numbers and labels: by them units are cut, and rows are dealt out, in the same way everywhere.
+"""Public hashes of numbers, labels and lines: by them units are cut, and rows dealt out to files and to tasks.
 
 They are equal on every machine and in every engine; Spark has the same `xxhash64`.
 """
@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpmine.io.arrow import integers, is_text
+from dpmine.kernels import kernel
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -69,3 +74,30 @@ def _lots(owners: NDArray[np.int64], hashes: NDArray[np.int64]) -> NDArray[np.in
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
     units = np.bitwise_xor.reduceat(hashes, starts) if len(starts) else hashes
     return xxhash64(np.repeat(units, np.diff(starts, append=len(owners))), hashes)
+
+
+def line_hashes(unit: Sequence[pa.ChunkedArray], depth: int = 0) -> NDArray[np.uint64]:
+    """A hash of each line's unit, by its columns of whole numbers, times or large texts; another for each depth."""
+    lines = len(unit[0])
+    return xxhash64(np.full(lines, depth), *map(_column_hashes, unit)).view(np.uint64)
+
+
+def _column_hashes(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    if not is_text(column.type):
+        found: NDArray[np.int64] = integers(column).view(np.int64)
+        return found
+    hashes = [_text_hashes(chunk) for chunk in column.chunks]
+    return np.concatenate([*hashes, np.zeros(0, np.uint64)]).view(np.int64)  # a table without lines may have no chunks
+
+
+_hash_texts = kernel("text_hashes")
+
+
+def _text_hashes(chunk: pa.Array) -> NDArray[np.uint64]:
+    """Hashes of large_string entries."""
+    _, ends, content = chunk.buffers()
+    starts = np.frombuffer(ends, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
+    letters = np.frombuffer(content, np.uint8) if content is not None else np.zeros(0, np.uint8)
+    hashes = np.empty(len(chunk), np.uint64)
+    _hash_texts(letters, starts, hashes)
+    return hashes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,24 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.conformance.sources import COLUMNS, Row, check, table_of
 from support.effort import examples
-from support.reading import read_baskets
+from support.reading import IN_CHUNKS, read_baskets
 
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.outofcore.partitions import PartitionedBaskets
 from dpmine.itemsets.read import read_transactions
-from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-ROOMY = 10**9
-STREAMED = MemoryBudget(
-    whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=ROOMY, resident=ROOMY, projection=ROOMY, listing=ROOMY
-)
-CONDITIONAL = MemoryBudget(
-    whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=0, resident=2500, projection=3000, listing=ROOMY
-)
+    from dpmine.itemsets.transactions.memory import MemoryBudget
 
+CONDITIONAL = replace(IN_CHUNKS, all_resident=0, resident=2500, projection=3000)
 KEY = st.one_of(st.none(), st.integers(-3, 8))
 MANY_BASKETS = st.lists(st.tuples(KEY, KEY, st.one_of(st.none(), st.integers(0, 7))), max_size=90)
 ONE_BASKET = MANY_BASKETS.map(lambda rows: [(unit, 0, item) for unit, _, item in rows])
@@ -96,7 +91,7 @@ def test_every_kernel_at_length(rows: list[Row]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", [STREAMED, CONDITIONAL], ids=["streamed", "conditional"])
+@pytest.mark.parametrize("budget", [IN_CHUNKS, CONDITIONAL], ids=["streamed", "conditional"])
 @settings(max_examples=examples(1000))
 @given(ROWS)
 def test_streams_at_length(budget: MemoryBudget, rows: list[Row]) -> None:

@@ -1,8 +1,5 @@
 """The compiled loops: windows of a search, their parts, and the arrays that they take."""
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -13,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.command_line import python
 from support.effort import examples
 from support.oracles.itemsets import baskets_of
 
@@ -196,16 +194,10 @@ def test_a_kernel_refuses_numbers_that_are_no_places(item: int) -> None:
 
 
 def test_a_missing_library_says_what_to_do() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", "import dpmine.kernels"],
-        env={**os.environ, "DPMINE_KERNELS": "/nowhere/libkernels.so"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "UnreadableFile: The compiled loops of dpmine cannot be loaded from /nowhere/libkernels.so" in done.stderr
-    assert "unset DPMINE_KERNELS" in done.stderr
-    assert "make kernels" in done.stderr
+    said = python("import dpmine.kernels", variables={"DPMINE_KERNELS": "/nowhere/libkernels.so"}).err
+    assert "UnreadableFile: The compiled loops of dpmine cannot be loaded from /nowhere/libkernels.so" in said
+    assert "unset DPMINE_KERNELS" in said
+    assert "make kernels" in said
 
 
 @settings(max_examples=examples(300))

@@ -78,13 +78,6 @@ def test_support_of_any_itemset(units: Units, wanted: frozenset[int]) -> None:
     assert Miner(baskets).support(tuple(wanted)) == truth
 
 
-@settings(max_examples=examples(100))
-@given(MANY_BASKETS)
-def test_item_supports(units: Units) -> None:
-    truth = Counter(item for unit in units for item in set().union(*unit))
-    assert item_supports(baskets_of(units, CATALOGUE)).tolist() == [truth[item] for item in range(CATALOGUE)]
-
-
 @every("baskets", [1, 3])
 @every("size", [2, 3, 4])
 def test_larger_random_baskets(size: int, baskets: int) -> None:
@@ -118,12 +111,6 @@ def test_an_empty_catalogue() -> None:
     assert len(miner.itemsets(1, 1)) == len(miner.itemsets(2, 1)) == 0
 
 
-def test_one_basket() -> None:
-    miner = Miner(baskets_of([[{0, 2, 3}]]))
-    assert pairs_of(miner.itemsets(2, 1)) == [((0, 2), 1), ((0, 3), 1), ((2, 3), 1)]
-    assert pairs_of(miner.itemsets(3, 1)) == [((0, 2, 3), 1)]
-
-
 @every("size", [4, 5, 1000, 10**12])
 def test_sizes_beyond_the_longest_basket_hold_nothing(size: int) -> None:
     miner = Miner(baskets_of([[{0, 1, 2}], [{1, 2, 3}]]))
@@ -135,19 +122,6 @@ def test_a_threshold_beyond_all_supports() -> None:
     miner = Miner(baskets_of([[{0, 1}], [{0, 1}]]))
     for threshold in (3, 10**30):
         assert len(miner.itemsets(2, threshold)) == len(miner.histogram(2, threshold).counts) == 0
-
-
-def test_items_present_in_every_basket() -> None:
-    miner = Miner(baskets_of([[{1, 2, 3}], [{1, 2}], [{1, 2, 4}]]))
-    assert pairs_of(miner.itemsets(2, 3)) == [((1, 2), 3)]
-
-
-def test_a_unit_counts_once_whatever_its_baskets() -> None:
-    units = [[{0, 1, 2}] * 50, [{0, 1}, {1, 2}, {0, 2}], [{0, 1, 2}, {0, 1}]]
-    miner = Miner(baskets_of(units))
-    assert pairs_of(miner.itemsets(2, 1)) == [((0, 1), 3), ((0, 2), 3), ((1, 2), 3)]
-    assert pairs_of(miner.itemsets(3, 1)) == [((0, 1, 2), 2)]
-    assert miner.support([0, 1, 2]) == 2
 
 
 def dense_units(rows: int, items: int) -> Units:

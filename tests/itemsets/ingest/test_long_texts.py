@@ -38,9 +38,7 @@ def without(values: list[str | None]) -> list[str | None]:
 
 
 def found(data: Any, columns: Columns, limit: Any) -> Any:
-    transactions: Any = read_transactions(data, columns, memory=limit).transactions
-    parts = transactions.parts() if hasattr(transactions, "parts") else [transactions]
-    return sorted(unit for part in parts for unit in contents(part))
+    return contents(read_transactions(data, columns, memory=limit).transactions)
 
 
 @every("limit", LIMITS)

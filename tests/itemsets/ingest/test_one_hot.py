@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
+from support.reading import exact_supports
 
 import dpmine
 from dpmine.errors import BadData
@@ -38,8 +39,7 @@ def expected(flags: Flags, units: NDArray[Any] | None = None) -> dict[frozenset[
 
 
 def supports(data: Any, **options: Any) -> dict[frozenset[str], int]:
-    found = dpmine.itemset_supports(data, size="1-2", min_support=1, **options)
-    return dict(zip(found["itemsets"], found["support"].tolist(), strict=True))
+    return exact_supports(data, "1-2", min_support=1, **options)
 
 
 def framed(flags: Flags) -> pd.DataFrame:

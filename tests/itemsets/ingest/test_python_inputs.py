@@ -18,6 +18,7 @@ import scipy.sparse
 from mlxtend.preprocessing import TransactionEncoder
 from support.cases import every
 from support.oracles.ingest import CANARY, refused
+from support.reading import exact_supports
 
 import dpmine
 from dpmine.errors import BadData, BadParameter, DpmineError
@@ -248,8 +249,7 @@ def test_no_category_changes_the_type_of_the_others(more: Any, option: dict[str,
         held = np.fromiter(values, object, len(values))
         frame = pd.DataFrame({"unit": range(len(values)), "x": pd.Categorical(held)})
         kinds.append(open_source(frame, columns).type_of("x"))
-        found = dpmine.itemset_supports(frame, size=1, unit="unit", **option)
-        counts = dict(zip(found["itemsets"], found["support"], strict=True))
+        counts = exact_supports(frame, unit="unit", **option)
         assert counts[frozenset({1} if "one_hot" not in option else {"x"})] >= 2
     assert kinds[0] == kinds[1]
 
@@ -278,14 +278,11 @@ BYTES = [b"caf\xc3\xa9", b"\xff", b"caf\xc3\xa9"]
 def test_bytes_among_objects_are_read_as_utf_8() -> None:
     frame = pd.DataFrame({"u": [1, 2, 3], "i": pd.Series(BYTES, dtype=object)})
     for found in (
-        dpmine.itemset_supports(frame, size=1, unit="u", item="i"),
-        dpmine.itemset_supports([[each] for each in BYTES], size=1),
-        dpmine.itemset_supports(iter(BYTES), size=1),
+        exact_supports(frame, unit="u", item="i"),
+        exact_supports([[each] for each in BYTES]),
+        exact_supports(iter(BYTES)),
     ):
-        assert dict(zip(found["itemsets"], found["support"], strict=True)) == {
-            frozenset(["café"]): 2,
-            frozenset("\ufffd"): 1,
-        }
+        assert found == {frozenset(["café"]): 2, frozenset("\ufffd"): 1}
 
 
 @every(

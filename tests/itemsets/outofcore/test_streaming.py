@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.cases import every
 from support.effort import examples
 from support.oracles.ingest import contents, expected, refused
-from support.reading import read_baskets
+from support.reading import IN_CHUNKS, read_baskets
 
 from dpmine.errors import BadParameter
 from dpmine.io.source import Columns
@@ -24,29 +24,18 @@ from dpmine.itemsets.outofcore import partitions as outofcore
 from dpmine.itemsets.outofcore.partitions import PartitionedBaskets, PartitionedMiner
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.interface import Baskets
-from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dpmine.itemsets.transactions.interface import SupportSource, Transactions
+    from dpmine.itemsets.transactions.memory import MemoryBudget
 
-ROOMY = 10**9
-IN_CHUNKS = MemoryBudget(
-    whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=ROOMY, resident=ROOMY, projection=ROOMY, listing=ROOMY
-)
-"""Nothing is read at once, but all items fit into one miner."""
-FEW_RESIDENT = MemoryBudget(
-    whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=0, resident=2500, projection=3000, listing=ROOMY
-)
+FEW_RESIDENT = replace(IN_CHUNKS, all_resident=0, resident=2500, projection=3000)
 """Some items fit into the miner, the others are mined in several groups."""
-LARGER = MemoryBudget(
-    whole=0, chunk=40000, labels=ROOMY, gathered=0, all_resident=0, resident=12000, projection=60000, listing=ROOMY
-)
+LARGER = replace(FEW_RESIDENT, chunk=40000, resident=12000, projection=60000)
 """The same for a few thousand lines."""
-NONE_RESIDENT = MemoryBudget(
-    whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=0, resident=0, projection=3000, listing=ROOMY
-)
+NONE_RESIDENT = replace(FEW_RESIDENT, resident=0)
 BUDGETS = st.sampled_from([IN_CHUNKS, FEW_RESIDENT, NONE_RESIDENT])
 
 NAMED = Columns(unit=("u",), basket=("b",), item="i")
@@ -78,11 +67,6 @@ def partitioned(data: Any, columns: Columns, budget: MemoryBudget, **options: An
     found = read_transactions(data, columns, memory=budget, **options).transactions
     assert isinstance(found, PartitionedBaskets)
     return found
-
-
-def whole(parts: PartitionedBaskets) -> list[Any]:
-    """The units of all partitions."""
-    return sorted(unit for part in parts.parts() for unit in contents(part))
 
 
 def same_answers(transactions: Transactions, baskets: Baskets) -> None:
@@ -203,7 +187,7 @@ def test_partitions_hold_whole_units(rows: list[Row], once: bool) -> None:
     rows = [*rows, (5, 1, 1)]
     table = long_table(rows)
     found = partitioned(in_batches(table) if once else table, NAMED, IN_CHUNKS)
-    assert whole(found) == expected(rows)
+    assert contents(found) == expected(rows)
 
 
 def test_composite_keys() -> None:
@@ -291,9 +275,7 @@ def test_too_many_items() -> None:
 
 def test_what_does_not_fit_is_refused_before_it_is_taken() -> None:
     table = long_table([(unit, 1, item) for unit in range(60) for item in range(10)])
-    tiny = MemoryBudget(
-        whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=0, resident=0, projection=500, listing=300
-    )
+    tiny = replace(NONE_RESIDENT, projection=500, listing=300)
     found = partitioned(table, NAMED, tiny)
     with refused(BadParameter, "single item", "`memory`"):
         PartitionedMiner(found).histogram(2, 1)
@@ -315,9 +297,7 @@ def test_batches_without_lines(kind: str) -> None:
     same_answers(partitioned(in_batches(table), NAMED, IN_CHUNKS), read_baskets(table, NAMED).baskets)
 
 
-ROOMY_ENOUGH = MemoryBudget(
-    whole=0, chunk=6000, labels=ROOMY, gathered=ROOMY, all_resident=0, resident=0, projection=3000, listing=ROOMY
-)
+ROOMY_ENOUGH = replace(NONE_RESIDENT, gathered=10**9)
 
 
 @settings(max_examples=examples(60))

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,14 @@ import pyarrow.parquet as pq
 import pytest
 from support.datasets import ROOT
 from support.oracles.ingest import CANARY, refused
+from support.reading import IN_CHUNKS
 
 from dpmine.errors import BadData, UnreadableFile
 from dpmine.io.source import Columns
 from dpmine.itemsets.outofcore.spill import SpillFile
 from dpmine.itemsets.read import read_transactions
-from dpmine.itemsets.transactions.memory import MemoryBudget
 
-ROOMY = 10**9
-IN_CHUNKS = MemoryBudget(
-    whole=0, chunk=10**6, labels=ROOMY, gathered=0, all_resident=ROOMY, resident=ROOMY, projection=ROOMY, listing=ROOMY
-)
+LARGE_CHUNKS = replace(IN_CHUNKS, chunk=10**6)
 LONG = Columns(unit=("u",), item="i")
 
 
@@ -40,7 +38,7 @@ def table(rows: int = 20_000) -> pa.Table:
 
 
 def read(data: Any) -> Any:
-    return read_transactions(data, LONG, memory=IN_CHUNKS).transactions
+    return read_transactions(data, LONG, memory=LARGE_CHUNKS).transactions
 
 
 def test_a_damaged_row_group(tmp_path: Path) -> None:

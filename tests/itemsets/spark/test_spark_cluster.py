@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
-from support.command_line import environment
+from support.command_line import python, spawn
 from support.conformance.sources import brute_force, table_of
 from support.oracles.spark import random_rows, require_spark
 
@@ -75,29 +74,17 @@ def test_an_executor_is_killed_while_it_counts(tmp_path: Path) -> None:
     pq.write_table(table_of(rows), tmp_path / "rows.parquet")
     ledger = f"sqlite:///{tmp_path}/budget.db"
     settings = "--master local-cluster[2,1,1024] --conf spark.sql.shuffle.partitions=4 --conf spark.ui.enabled=false"
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path / "rows.parquet"), ledger],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=500,
-        env={
-            **environment(),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_PYTHON": sys.executable,
-            "PYSPARK_SUBMIT_ARGS": f"{settings} pyspark-shell",
-        },
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    best, found = json.loads(done.stdout.splitlines()[-1])
+    variables = {
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_SUBMIT_ARGS": f"{settings} pyspark-shell",
+    }
+    rows_file = str(tmp_path / "rows.parquet")
+    done = python(PROGRAM, rows_file, ledger, timeout=500, variables=variables)
+    assert done.status == 0, done.err[-2000:]
+    best, found = json.loads(done.out.splitlines()[-1])
     truth = {**brute_force(rows, 2), **brute_force(rows, 3)}
     assert {tuple(itemset): support for itemset, support in found} == truth
     assert truth[tuple(best)] == max(brute_force(rows, 2).values())
-    shown = subprocess.run(
-        [sys.executable, "-m", "dpmine_cli.main", "ledger", "show", "--ledger", ledger, "--format", "json"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment(),
-    )
-    assert json.loads(shown.stdout)["datasets"][0]["spent"]["epsilon"] == 1000
+    shown = spawn("ledger", "show", "--ledger", ledger, "--format", "json")
+    assert json.loads(shown.out)["datasets"][0]["spent"]["epsilon"] == 1000

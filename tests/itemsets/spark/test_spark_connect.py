@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 import support
-from support.command_line import environment
+from support.command_line import environment, python
 from support.conformance.sources import brute_force, table_of
 from support.oracles.spark import random_rows, require_spark
 
@@ -59,9 +58,9 @@ from support.reading import read_baskets
 from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.read import read_transactions
-from dpmine.itemsets.spark import executors, native
+from dpmine.itemsets.spark import loading, native
 from dpmine.itemsets.spark.supports import SparkMiner
-executors._known[spark] = sys.argv[1] == "native"
+loading._known[spark] = sys.argv[1] == "native"
 native._FEWEST_LINES = 1 << 12
 rows = random_rows(33)
 read = read_transactions(spark.createDataFrame(table_of(rows)).repartition(3), LONG)
@@ -115,23 +114,15 @@ def printed(program: str, *arguments: str) -> list[Any]:
     require_spark()
     if importlib.util.find_spec("grpc") is None:
         pytest.skip("needs pyspark[connect]")
-    given = environment()
     tests = str(Path(support.__path__[0]).parent)
-    done = subprocess.run(
-        [sys.executable, "-c", SESSION + program, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
-        env={
-            **given,
-            "PYTHONPATH": os.pathsep.join([given["PYTHONPATH"], tests]),
-            "PYSPARK_PYTHON": sys.executable,
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        },
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith(("[", '"'))]
+    variables = {
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYTHONPATH": os.pathsep.join([environment()["PYTHONPATH"], tests]),
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    done = python(SESSION + program, *arguments, timeout=900, variables=variables)
+    assert done.status == 0, done.err[-2000:]
+    return [json.loads(line) for line in done.out.splitlines() if line.startswith(("[", '"'))]
 
 
 def test_calls_answer_behind_connect_as_they_do_without(tmp_path: Path) -> None:

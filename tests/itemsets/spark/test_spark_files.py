@@ -192,13 +192,6 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         dpmine.top_itemset("table:no_such_table", engine="spark", **COLUMNS)
 
 
-def test_types_that_spark_lacks(tmp_path: Path) -> None:
-    day = pa.array([0] * 3, pa.timestamp("ns"))
-    pq.write_table(SALES.append_column("at", day), tmp_path / "ns.parquet", version="2.6")
-    with refused(UnreadableFile, "nanoseconds"):
-        dpmine.top_itemset(tmp_path / "ns.parquet", engine="spark", **COLUMNS)
-
-
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.uint16(), pa.uint32(), pa.int64()])
 def test_integers_of_every_width(kind: pa.DataType, tmp_path: Path) -> None:
     largest = 2 ** (kind.bit_width - (0 if pa.types.is_unsigned_integer(kind) else 1)) - 1

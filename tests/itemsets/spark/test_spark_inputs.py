@@ -14,7 +14,7 @@ from support.oracles.spark import listed
 
 import dpmine
 from dpmine.errors import BadData, BadParameter
-from dpmine.itemsets.spark import executors
+from dpmine.itemsets.spark import loading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,7 +118,7 @@ def test_the_counting_note_is_said_before_any_row_is_read(
     spark: Any, monkeypatch: pytest.MonkeyPatch, natively: bool
 ) -> None:
     """Every row would fail. The bytes are the columns' alone, so that nothing of the data is said."""
-    monkeypatch.setattr(executors, "_known", {spark: natively})
+    monkeypatch.setattr(loading, "_known", {spark: natively})
     frame = spark.range(4).selectExpr("id as u", "id as b", f"cast(concat('{CANARY}', id) as int) as i")
     said: list[str] = []
     with pytest.raises(BadData):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -15,10 +14,10 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
-from support.command_line import PROGRAM, environment
+from support.command_line import spawn
 from support.datasets import DATASETS
 from support.oracles.spark import require_spark
-from support.terminal import rest_of
+from support.terminal import at_terminal, rest_of
 
 import dpmine
 
@@ -29,7 +28,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 SLOW = """
 import os, sys, threading, time
-from dpmine.itemsets.spark import blocks, progress, read, supports
+from dpmine.itemsets.spark import blocks, loading, progress, supports
 from dpmine_cli import main
 from pyspark import SparkContext
 _, way, step, *sys.argv = sys.argv
@@ -46,8 +45,8 @@ def slow(before):
 if way == "native":
     setattr(blocks, {"reading": "packed", "search": "block_pairs"}[step], sleep)
 else:
-    read.count_themselves = lambda session: False
-    room, name = {"reading": (read, "_items"), "search": (supports, "counted")}[step]
+    loading.count_themselves = lambda session: False
+    room, name = {"reading": (loading, "_items"), "search": (supports, "counted")}[step]
     setattr(room, name, slow(getattr(room, name)))
 
 def say_when_it_sleeps():
@@ -82,8 +81,7 @@ def test_an_interrupt_at_a_terminal(tmp_path: Path, way: str, step: str) -> None
     assert "%" in shown
     assert "dpmine: error: interrupted; nothing was written. Charges that are in the ledger stay" in shown
     assert "Traceback" not in shown
-    told = [*PROGRAM, "ledger", "show", "--ledger", ledger, "--format", "json"]
-    spent = json.loads(subprocess.run(told, capture_output=True, check=True, env=environment()).stdout)
+    spent = json.loads(spawn("ledger", "show", "--ledger", ledger, "--format", "json").out)
     assert spent["datasets"][0]["spent"]["epsilon"] == 1
     end = time.monotonic() + 30
     while members(session):
@@ -93,15 +91,7 @@ def test_an_interrupt_at_a_terminal(tmp_path: Path, way: str, step: str) -> None
 
 def interrupted(way: str, step: str, line: Sequence[str]) -> tuple[int, str, int]:
     """Exit status, what stderr showed on a terminal, and the session of the processes."""
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", SLOW, way, step, *line],
-        stdout=subprocess.PIPE,
-        stderr=slave,
-        start_new_session=True,
-        env={**environment(), "TERM": "xterm", "COLUMNS": "80"},
-    )
-    os.close(slave)
+    process, master = at_terminal([sys.executable, "-c", SLOW, way, step, *line], stdout=subprocess.PIPE)
     shown: list[bytes] = []
     reading = Thread(target=lambda: shown.append(rest_of(master)))  # a full terminal would stop the process
     reading.start()

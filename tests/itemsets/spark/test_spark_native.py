@@ -16,7 +16,7 @@ import dpmine
 from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.read import read_transactions
-from dpmine.itemsets.spark import blocks, executors
+from dpmine.itemsets.spark import blocks, loading
 from dpmine.itemsets.spark.native import Blocks, NativeMiner
 from dpmine.itemsets.spark.supports import SparkMiner
 
@@ -158,8 +158,8 @@ def test_files_are_counted_natively(tmp_path: Path) -> None:
 
 
 def test_executors_without_the_library_are_told_of_once(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "_known", {})
-    monkeypatch.setattr(executors, "__version__", "0.0.0")
+    monkeypatch.setattr(loading, "_known", {})
+    monkeypatch.setattr(loading, "__version__", "0.0.0")
     table = table_of(random_rows(11, units=20))
     with pytest.warns(dpmine.SpeedWarning, match="executors") as caught:
         reads = [on_spark(spark, table, LONG) for _ in range(2)]

@@ -11,7 +11,7 @@ from support.conformance.sources import table_of
 from support.oracles.spark import LONG, on_spark, random_rows
 
 from dpmine.errors import BadData
-from dpmine.itemsets.spark import executors, progress
+from dpmine.itemsets.spark import loading, progress
 from dpmine.itemsets.spark.progress import watched
 from dpmine.itemsets.spark.session import replacing
 
@@ -40,7 +40,7 @@ def long_job(spark: Any) -> None:
 
 @pytest.mark.parametrize("way", ["native", "sql"])
 def test_each_step_goes_from_nothing_to_one(spark: Any, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
-    monkeypatch.setattr(executors, "_known", {spark: way == "native"})
+    monkeypatch.setattr(loading, "_known", {spark: way == "native"})
     shares: list[float] = []
     spark.sparkContext.setLocalProperty(GROUP, "the caller's")
     try:

@@ -27,7 +27,7 @@ from dpmine.errors import BadParameter
 from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.read import read_transactions
-from dpmine.itemsets.spark.baskets import SparkBaskets
+from dpmine.itemsets.spark.loading import SparkBaskets
 from dpmine.itemsets.spark.native import NativeMiner
 from dpmine.itemsets.spark.supports import SparkMiner
 

@@ -17,7 +17,7 @@ from support.reading import read_baskets
 import dpmine
 from dpmine.errors import BadData, UnreadableFile
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.spark import executors
+from dpmine.itemsets.spark import loading
 from dpmine.itemsets.spark.native import NativeMiner
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ DECIMALS = {
 
 @pytest.fixture(params=["native", "sql"])
 def way(spark: Any, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(executors, "_known", {spark: request.param == "native"})
+    monkeypatch.setattr(loading, "_known", {spark: request.param == "native"})
     return str(request.param)
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
-import subprocess
-import sys
 import warnings
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -15,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from dpmine_cli import messages
-from support.command_line import PROGRAM, Outcome, assert_one_error, environment, spawn
+from support.command_line import assert_one_error, python, spawn
 from support.oracles.spark import require_spark
 
 import dpmine
@@ -34,23 +31,11 @@ def sales(tmp_path: Path) -> str:
     return path
 
 
-def run(program: list[str], *arguments: str, **variables: str) -> Outcome:
-    done = subprocess.run(
-        [*program, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env={**environment(), **variables},
-    )
-    return Outcome(done.returncode, done.stdout, done.stderr)
-
-
 def test_no_pyspark(sales: str, tmp_path: Path) -> None:
     ledger = f"sqlite:///{tmp_path}/b.db"
     dpmine.Ledger(ledger).grant("shop", epsilon=3, delta=1e-6)
-    outcome = run(
-        [sys.executable, "-c", NO_PYSPARK],
+    outcome = python(
+        NO_PYSPARK,
         *("top-itemset", sales, "--engine", "spark", "--ledger", ledger, "--dataset", "shop"),
     )
     assert "dpmine[spark]" in assert_one_error(outcome)
@@ -74,7 +59,7 @@ def test_an_engine_that_is_none(sales: str, command: str) -> None:
 def test_no_java(sales: str, tmp_path: Path) -> None:
     require_spark()
     nothing = {"PATH": str(tmp_path), "JAVA_HOME": str(tmp_path / "none")}
-    assert "JAVA_HOME" in assert_one_error(run(PROGRAM, "top-itemset", sales, "--engine", "spark", **nothing))
+    assert "JAVA_HOME" in assert_one_error(spawn("top-itemset", sales, "--engine", "spark", variables=nothing))
 
 
 @pytest.mark.spark
@@ -85,7 +70,7 @@ def test_nobody_answers(sales: str, kind: str) -> None:
         free.bind(("127.0.0.1", 0))
         address = f"{kind}://127.0.0.1:{free.getsockname()[1]}"
         named = {"SPARK_REMOTE": address} if kind == "sc" else {"MASTER": address}
-        outcome = run(PROGRAM, "top-itemset", sales, "--engine", "spark", **named)
+        outcome = spawn("top-itemset", sales, "--engine", "spark", variables=named)
     assert "No server responds" in assert_one_error(outcome)
     assert "127.0.0.1" not in outcome.err
 
@@ -93,7 +78,7 @@ def test_nobody_answers(sales: str, kind: str) -> None:
 @pytest.mark.spark
 def test_a_remote_that_is_no_address(sales: str) -> None:
     require_spark()
-    outcome = run(PROGRAM, "top-itemset", sales, "--engine", "spark", SPARK_REMOTE="local[2]")
+    outcome = spawn("top-itemset", sales, "--engine", "spark", variables={"SPARK_REMOTE": "local[2]"})
     assert "sc://" in assert_one_error(outcome)
 
 
@@ -109,7 +94,7 @@ assert signal.getsignal(signal.SIGINT) is print
 @pytest.mark.spark
 def test_a_program_that_listens_to_interrupts_goes_on_doing_it() -> None:
     require_spark()
-    outcome = run([sys.executable, "-c", LISTENING], **os.environ)
+    outcome = python(LISTENING)
     assert outcome.status == 0, outcome.err
 
 
@@ -127,7 +112,7 @@ print(len(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().s
 @pytest.mark.spark
 def test_a_session_after_another_one_starts_no_second_java() -> None:
     require_spark()
-    outcome = run([sys.executable, "-c", STOPPED], **os.environ)
+    outcome = python(STOPPED)
     assert (outcome.status, outcome.out) == (0, "1\n"), outcome.err
 
 
@@ -192,5 +177,5 @@ def test_settings_that_spark_refuses(sales: str) -> None:
     require_spark()
     wrong = {"PYSPARK_SUBMIT_ARGS": "--master nonsense pyspark-shell", "SPARK_LOCAL_IP": "127.0.0.1"}
     assert "Spark could not be started" in assert_one_error(
-        run(PROGRAM, "top-itemset", sales, "--engine", "spark", **{**os.environ, **wrong})
+        spawn("top-itemset", sales, "--engine", "spark", variables=wrong)
     )

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from dpmine.itemsets.outofcore.partitions import PartitionedBaskets
+from dpmine.itemsets.transactions.interface import Baskets
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
 
     from dpmine.errors import DpmineError
-    from dpmine.itemsets.transactions.interface import Baskets
+    from dpmine.itemsets.transactions.interface import Transactions
 
 CANARY = "canary-7f3a"
 """A value planted in test data."""
@@ -40,8 +43,11 @@ def bought(units: Units) -> list[Item]:
     return sorted({item for baskets in units for basket in baskets for item in basket})
 
 
-def contents(baskets: Baskets) -> Units:
-    """The units of what was read, after checking what Baskets guarantee."""
+def contents(baskets: Transactions | Baskets) -> Units:
+    """The units of what was read, in memory or in partitions, after checking what Baskets guarantee."""
+    if isinstance(baskets, PartitionedBaskets):
+        return sorted(unit for part in baskets.parts() for unit in contents(part))
+    assert isinstance(baskets, Baskets)
     check_structure(baskets)
     labels = baskets.labels.to_pylist()
     items = [labels[code] for code in baskets.items]
