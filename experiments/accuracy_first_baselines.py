@@ -33,7 +33,7 @@ from dpmine.parameters import positive, probability
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.models.accuracy_first.objectives import Objective, RiskBounds
-    from dpmine.models.supervised import Floats
+    from dpmine.models.entries import Floats
     from dpmine.parameters import Number
 
 _BITS = 128

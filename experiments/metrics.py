@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.models.pac.hypothesis import Bools
-    from dpmine.models.supervised import Floats
+    from dpmine.models.entries import Floats
 
 TOLERANCE = Fraction(1, 2**40)
 """How much farther than asked an element of a cover may be: what rounding of float distances is given."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.models.linear.losses import Examples
     from dpmine.models.linear.perturbations import Release
-    from dpmine.models.supervised import Floats
+    from dpmine.models.entries import Floats
 
 Parameter = TypeVar("Parameter")
 Data = TypeVar("Data")

@@ -10,7 +10,7 @@ Proofs: docs/proofs/models/objective_perturbation.md, docs/proofs/models/gaussia
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, partial, reduce
 from math import exp, inf, lgamma, sqrt
@@ -105,9 +105,9 @@ class VectorNoise(ABC):
     """What a guarantee says of it."""
 
     @property
+    @abstractmethod
     def delta(self) -> Fraction:
         """The δ that one release spends."""
-        return Fraction(0)
 
     @abstractmethod
     def draw(self, dimension: int, *, bits: BitSource) -> NoiseVector:
@@ -151,6 +151,11 @@ class GammaNoise(VectorNoise):
     """
 
     name: ClassVar[str] = "gamma"
+
+    @property
+    def delta(self) -> Fraction:
+        """None."""
+        return Fraction(0)
 
     def draw(self, dimension: int, *, bits: BitSource) -> NoiseVector:
         """Normal coordinates, stretched to the norm."""
@@ -217,7 +222,7 @@ class GaussianNoise(_NormalNoise):
         delta: δ in (0, 1).
     """
 
-    delta: Fraction
+    delta: Fraction = field()  # or the property of the base would be its default
 
     def output_rate(self, epsilon: Fraction) -> Fraction:
         """Of the Gaussian mechanism's exact privacy profile."""
@@ -253,7 +258,6 @@ class RenyiNoise(_NormalNoise):
     """Normal noise for Rényi divergences of at most ξ + ρα at a few orders, in the place of (ε, δ).
 
     ε stands for the smallest of these bounds: what is missing of it was spent on something that counts at all orders.
-    No δ is spent here: it belongs to what (ε, δ) the bounds imply.
     Proof: docs/proofs/models/gaussian_perturbation.md, section 6.
 
     Attributes:
@@ -261,6 +265,11 @@ class RenyiNoise(_NormalNoise):
     """
 
     bounds: RenyiBounds
+
+    @property
+    def delta(self) -> Fraction:
+        """None: it belongs to what the bounds imply."""
+        return Fraction(0)
 
     def output_rate(self, epsilon: Fraction) -> Fraction:
         """The divergence of order α is αA²/2."""

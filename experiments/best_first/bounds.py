@@ -1,0 +1,75 @@
+"""How sure the estimates are, all of them together. Post-processing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, floor
+from typing import TYPE_CHECKING, TypeVar
+
+from experiments.best_first.order import smaller
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from experiments.best_first.counts import Counts, Itemset
+
+Value = TypeVar("Value", int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Supports that agree with each other, and intervals that hold the true ones, all with one probability.
+
+    Attributes:
+        values: never negative, and never above that of a part.
+        lows: the least plausible supports.
+        highs: the largest ones.
+    """
+
+    values: Mapping[Itemset, int]
+    lows: Mapping[Itemset, int]
+    highs: Mapping[Itemset, int]
+
+    @classmethod
+    def of(cls, counts: Counts, itemsets: Iterable[Itemset], error: int, error_of_all: int, hidden: int) -> Bounds:
+        """An estimate is off by at most the sum of its weights times the errors of the counts.
+
+        Args:
+            counts: what was counted.
+            itemsets: those that are wanted; with each all its parts but the empty one.
+            error: the largest noise that is plausible of any count.
+            error_of_all: that of the number of units.
+            hidden: how many units, at most, a support may have beside those that were counted.
+        """
+
+        def reach(itemset: Itemset) -> float:
+            errors = ((weight, error if part else error_of_all) for part, weight in counts.kind.terms(itemset))
+            return sum(abs(weight) * largest for weight, largest in errors)
+
+        by_size = sorted(itemsets, key=lambda itemset: (len(itemset), itemset))
+        estimates = {itemset: max(0.0, counts.support(itemset)) for itemset in by_size}
+        highs = _least_of_parts({each: floor(estimates[each] + reach(each)) + hidden for each in by_size})
+        lows = _largest_of_wholes({each: max(0, ceil(estimates[each] - reach(each))) for each in by_size})
+        least, largest = _least_of_parts(estimates), _largest_of_wholes(estimates)
+        values = {each: round((least[each] + largest[each]) / 2) for each in by_size}
+        lows = {each: min(lows[each], highs[each]) for each in by_size}
+        return cls({each: min(max(values[each], lows[each]), highs[each]) for each in by_size}, lows, highs)
+
+
+def _least_of_parts(values: dict[Itemset, Value]) -> dict[Itemset, Value]:
+    """Of each itemset and all its parts. Requires: by size."""
+    least = dict(values)
+    for itemset in values:
+        if len(itemset) > 1:
+            least[itemset] = min(least[itemset], *(least[part] for part in smaller(itemset)))
+    return least
+
+
+def _largest_of_wholes(values: dict[Itemset, Value]) -> dict[Itemset, Value]:
+    """Of each itemset and all that contain it. Requires: by size."""
+    largest = dict(values)
+    for itemset in reversed(values):
+        if len(itemset) > 1:
+            for part in smaller(itemset):
+                largest[part] = max(largest[part], largest[itemset])
+    return largest

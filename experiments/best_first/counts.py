@@ -1,0 +1,169 @@
+"""Noisy counts of whatever itemsets are asked for, one after the other, and the supports that they estimate.
+
+The empty itemset is held by every unit: its support is the number n of units. It is asked for like any other.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from itertools import chain, combinations
+from math import sqrt
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from experiments.best_first.holdings import Holdings
+
+Itemset: TypeAlias = tuple[int, ...]
+"""Item numbers, increasing."""
+Term: TypeAlias = tuple[Itemset, float]
+"""An itemset that is counted, and the weight of its count."""
+
+EVERYBODY: Itemset = ()
+
+
+class Kind(ABC):
+    """What is counted of an itemset: adding a unit, or putting one in another's place, moves it by 1 at most."""
+
+    @abstractmethod
+    def exact(self, holdings: Holdings) -> Callable[[Itemset], int]:
+        """The counts, without noise."""
+
+    @abstractmethod
+    def terms(self, itemset: Itemset) -> list[Term]:
+        """The support of the itemset as a sum of weighted counts."""
+
+
+class Plain(Kind):
+    """The support itself. Under both relations, for units of any number of baskets."""
+
+    def exact(self, holdings: Holdings) -> Callable[[Itemset], int]:
+        """f(s)."""
+        return holdings.support
+
+    def terms(self, itemset: Itemset) -> list[Term]:
+        """One."""
+        return [(itemset, 1.0)]
+
+
+@dataclass(frozen=True, slots=True)
+class Capped(Plain):
+    """The support, to which a unit adds `most` times at most, in the order of the counts.
+
+    Over any number of counts, one unit moves them by `most` in all (add-remove), or by twice as much (replace-one).
+    """
+
+    most: int
+
+    def exact(self, holdings: Holdings) -> Callable[[Itemset], int]:
+        """Of the units that counted fewer than `most` times before."""
+        return holdings.capped(self.most).support
+
+
+class Centred(Kind):
+    """2 f(s) − n: a unit adds 1 if it holds the itemset, else −1. Under add-remove, for units of several baskets."""
+
+    def exact(self, holdings: Holdings) -> Callable[[Itemset], int]:
+        """2 f(s) − n."""
+        return lambda itemset: 2 * holdings.support(itemset) - holdings.units
+
+    def terms(self, itemset: Itemset) -> list[Term]:
+        """f(s) = (count + n)/2."""
+        return [(itemset, 0.5), (EVERYBODY, 0.5)]
+
+
+class Signed(Kind):
+    """Σ (−1)^|s ∩ x| over the baskets x: a unit adds 1 or −1. Under add-remove, for units of one basket each."""
+
+    def exact(self, holdings: Holdings) -> Callable[[Itemset], int]:
+        """The number of units, less twice that of those with an odd number of the items."""
+        return lambda itemset: holdings.units - 2 * holdings.odd(itemset)
+
+    def terms(self, itemset: Itemset) -> list[Term]:
+        """2^{−|s|} Σ (−1)^|t| over the parts t of s, the empty one included."""
+        weight = 0.5 ** len(itemset)
+        return [(part, weight * (-1) ** len(part)) for part in parts_of(itemset)]
+
+
+class Odd(Kind):
+    """Units with an odd number of the itemset's items. Under replace-one, for units of one basket each."""
+
+    def exact(self, holdings: Holdings) -> Callable[[Itemset], int]:
+        """Of the empty itemset, the number of units."""
+        return lambda itemset: holdings.odd(itemset) if itemset else holdings.units
+
+    def terms(self, itemset: Itemset) -> list[Term]:
+        """2^{1 − |s|} Σ (−1)^{|t| + 1} over the parts t of s but the empty one."""
+        if not itemset:
+            return [(EVERYBODY, 1.0)]
+        weight = -(2 * 0.5 ** len(itemset))
+        return [(part, weight * (-1) ** len(part)) for part in parts_of(itemset) if part]
+
+
+@dataclass(eq=False)
+class Answers:
+    """The noisy counts of one itemset.
+
+    Attributes:
+        total: their sum.
+        times: how many there are.
+        variance: of the noise of each.
+    """
+
+    variance: float
+    total: float = 0
+    times: int = 0
+
+    @property
+    def mean(self) -> float:
+        """What they say together."""
+        return self.total / self.times
+
+    @property
+    def mean_variance(self) -> float:
+        """Of the mean."""
+        return self.variance / self.times
+
+
+@dataclass(eq=False)
+class Counts:
+    """Counts that were asked for, each with fresh noise, and what they estimate.
+
+    Attributes:
+        kind: what is counted.
+        exact: the counts without noise. Private.
+        noise: draws that of one count.
+        variance: of the noise.
+        left: how many more counts the budget allows.
+        answers: of each itemset that was counted, and of what is known of the number of units.
+    """
+
+    kind: Kind
+    exact: Callable[[Itemset], int]
+    noise: Callable[[], int]
+    variance: float
+    left: int
+    answers: dict[Itemset, Answers] = field(default_factory=dict)
+
+    def ask(self, itemset: Itemset) -> None:
+        """Count once more. Requires: `left` > 0."""
+        self.left -= 1
+        answers = self.answers.setdefault(itemset, Answers(self.variance))
+        answers.total += self.exact(itemset) + self.noise()
+        answers.times += 1
+
+    def support(self, itemset: Itemset) -> float:
+        """The estimate. Requires: all of `kind.terms` were counted."""
+        return sum(weight * self.answers[part].mean for part, weight in self.kind.terms(itemset))
+
+    def deviation(self, itemset: Itemset) -> float:
+        """The standard deviation of the estimate."""
+        terms = self.kind.terms(itemset)
+        return sqrt(sum(self.answers[part].mean_variance * weight**2 for part, weight in terms))
+
+
+def parts_of(itemset: Itemset) -> Iterator[Itemset]:
+    """All parts, from the empty one to the itemset itself."""
+    return chain.from_iterable(combinations(itemset, size) for size in range(len(itemset) + 1))

@@ -1,0 +1,150 @@
+"""Which privacy units hold which itemsets of a few items: a bit a basket, so that one more support takes microseconds.
+
+A unit holds an itemset if one of its baskets contains all of it. Nothing here is private.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpmine.kernels import kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from dpmine.itemsets.transactions.interface import Baskets
+
+    Words = NDArray[np.uint64]
+
+_WORD = 64  # baskets
+
+_set_bits = kernel("set_bits")
+
+
+@dataclass(frozen=True, eq=False)
+class HeldItems:
+    """The items of some units.
+
+    Attributes:
+        words: uint64[m, width]: bit b of words[i] says whether basket b contains item number i. Bits behind the last
+            basket are 0.
+        unit_starts: int64[units + 1]: unit u owns the baskets unit_starts[u] … unit_starts[u + 1] − 1; None where each
+            unit has one basket.
+    """
+
+    words: Words
+    unit_starts: NDArray[np.int64] | None
+
+    @classmethod
+    def of(cls, baskets: Baskets, codes: Sequence[int]) -> HeldItems:
+        """The items `codes` of these baskets, numbered 0, 1, … in this order."""
+        width = -(-baskets.basket_count // _WORD)
+        words = np.zeros((len(codes) + 1, width), np.uint64)
+        offsets = np.full(baskets.catalogue_size, len(codes) * width, np.int64)  # the last row is of all other items
+        offsets[np.asarray(codes, np.int64)] = np.arange(len(codes)) * width
+        _set_bits(baskets.items, baskets.basket_starts, offsets, words.reshape(-1))
+        return cls(words[:-1], None if baskets.one_basket_each else baskets.unit_starts)
+
+    @property
+    def width(self) -> int:
+        """Words that a bit a unit takes."""
+        return self.words.shape[1] if self.unit_starts is None else -(-(len(self.unit_starts) - 1) // _WORD)
+
+    def holders(self, itemset: Sequence[int]) -> Words:
+        """A bit a unit: whether it holds the itemset, given as item numbers."""
+        both: Words = np.bitwise_and.reduce(self.words[list(itemset)])
+        if self.unit_starts is None:
+            return both
+        bits = np.unpackbits(both.view(np.uint8), bitorder="little")
+        return _packed(np.bitwise_or.reduceat(bits, self.unit_starts[:-1]))
+
+    def odd(self, itemset: Sequence[int]) -> Words:
+        """A bit a unit: whether it has an odd number of these items. Requires: each unit has one basket."""
+        odd: Words = np.bitwise_xor.reduce(self.words[list(itemset)])
+        return odd
+
+
+class Holdings:
+    """The items of all units, and the supports of itemsets of them."""
+
+    def __init__(self, parts: Iterable[Baskets], codes: Sequence[int]) -> None:
+        """Requires: the parts share no unit, and their item codes. The items are numbered 0, 1, … as in `codes`."""
+        self.units = 0
+        """How many there are, those with empty baskets alone included."""
+        self.parts: list[HeldItems] = []
+        for part in parts:
+            self.units += part.total_units
+            self.parts += [HeldItems.of(part, codes)] if part.basket_count else []
+
+    def support(self, itemset: Sequence[int]) -> int:
+        """How many units hold the itemset: all of them, where it is empty."""
+        return self.units if not itemset else sum(_ones(part.holders(itemset)) for part in self.parts)
+
+    def odd(self, itemset: Sequence[int]) -> int:
+        """How many units have an odd number of its items. Requires: each unit has one basket."""
+        return sum(_ones(part.odd(itemset)) for part in self.parts)
+
+    def capped(self, most: int) -> CappedSupports:
+        """Supports to which each unit adds `most` ≥ 1 times at most."""
+        return CappedSupports(self, [Tally(most, part.width) for part in self.parts])
+
+
+@dataclass(frozen=True, eq=False)
+class CappedSupports:
+    """Supports to which each unit adds a few times at most, in the order of the calls.
+
+    A unit that holds the itemset counts if it counted fewer times before. What another unit has does not matter: so
+    neighbouring data sets differ in what one unit adds alone, whatever was asked.
+    """
+
+    holdings: Holdings
+    tallies: Sequence[Tally]
+
+    def support(self, itemset: Sequence[int]) -> int:
+        """How many units hold the itemset and may still count; they have counted once more now."""
+        pairs = zip(self.holdings.parts, self.tallies, strict=True)
+        return sum(_ones(tally.admitted(part.holders(itemset))) for part, tally in pairs)
+
+    @property
+    def spent(self) -> int:
+        """How many units may count no more."""
+        return sum(_ones(tally.spent) for tally in self.tallies)
+
+
+class Tally:
+    """How often each unit counted, as binary digits: bit u of digit d is that of unit u.
+
+    Every number begins at 2^d − `most`, for d digits, so that a unit carries out of the last one when it counted `most`
+    times.
+    """
+
+    def __init__(self, most: int, width: int) -> None:
+        self.spent: Words = np.zeros(width, np.uint64)
+        digits = most.bit_length()
+        bits = [((1 << digits) - most) >> place & 1 for place in range(digits)]
+        self._digits = [np.full(width, ~np.uint64(0) if bit else np.uint64(0)) for bit in bits]
+
+    def admitted(self, holders: Words) -> Words:
+        """Those of the holders that counted fewer than `most` times so far; they count once more now."""
+        admitted = carried = holders & ~self.spent
+        for place, digit in enumerate(self._digits):
+            self._digits[place], carried = digit ^ carried, digit & carried
+        self.spent |= carried
+        return admitted
+
+
+def _ones(words: Words) -> int:
+    return int(np.bitwise_count(words).sum(dtype=np.int64))
+
+
+def _packed(bits: NDArray[np.uint8]) -> Words:
+    """Bits as words; those that fill the last one are 0."""
+    filled = np.zeros(-(-len(bits) // _WORD) * _WORD // 8, np.uint8)
+    packed = np.packbits(bits, bitorder="little")
+    filled[: len(packed)] = packed
+    return filled.view(np.uint64)

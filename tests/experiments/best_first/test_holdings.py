@@ -1,0 +1,62 @@
+"""Supports of itemsets of a few items by bitmaps: equal to brute force, capped units included."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+from support.oracles.itemsets import baskets_of
+
+from experiments.best_first.holdings import Holdings
+
+ITEMS = range(5)
+BASKET = st.frozensets(st.sampled_from(ITEMS), min_size=1)
+ONE_BASKET = st.lists(st.lists(BASKET, min_size=1, max_size=1), max_size=150)
+SEVERAL = st.lists(st.lists(BASKET, min_size=1, max_size=3), max_size=100)
+ITEMSETS = st.lists(st.sets(st.sampled_from(ITEMS), min_size=1).map(sorted), min_size=1, max_size=20)
+
+Units = list[list[frozenset[int]]]
+
+
+def holdings(units: Units, cut: int = 0) -> Holdings:
+    """In two parts, cut anywhere."""
+    parts = [units[: cut % (len(units) + 1)], units[cut % (len(units) + 1) :]]
+    return Holdings([baskets_of(part, len(ITEMS)) for part in parts if part], ITEMS)
+
+
+def holds(unit: list[frozenset[int]], itemset: list[int]) -> bool:
+    return any(basket.issuperset(itemset) for basket in unit)
+
+
+@given(ONE_BASKET | SEVERAL, ITEMSETS, st.integers(0, 150))
+def test_supports(units: Units, itemsets: list[list[int]], cut: int) -> None:
+    found = holdings(units, cut)
+    for itemset in itemsets:
+        assert found.support(itemset) == sum(holds(unit, itemset) for unit in units)
+
+
+@given(ONE_BASKET, ITEMSETS, st.integers(0, 150))
+def test_odd_numbers_of_items(units: Units, itemsets: list[list[int]], cut: int) -> None:
+    found = holdings(units, cut)
+    for itemset in itemsets:
+        assert found.odd(itemset) == sum(len(unit[0].intersection(itemset)) % 2 for unit in units)
+
+
+@given(ONE_BASKET | SEVERAL, ITEMSETS, st.integers(1, 9), st.integers(0, 150))
+def test_each_unit_adds_to_so_many_supports_at_most(
+    units: Units, itemsets: list[list[int]], most: int, cut: int
+) -> None:
+    capped, counted = holdings(units, cut).capped(most), Counter[int]()
+    for itemset in itemsets:
+        admitted = [u for u, unit in enumerate(units) if holds(unit, itemset) and counted[u] < most]
+        assert capped.support(itemset) == len(admitted)
+        counted.update(admitted)
+    assert max(counted.values(), default=0) <= most
+    assert capped.spent == sum(times == most for times in counted.values())
+
+
+def test_two_askers_do_not_share_their_caps() -> None:
+    found = holdings([[frozenset({0})]])
+    first, second = found.capped(1).support, found.capped(1).support
+    assert [first([0]), first([0]), second([0])] == [1, 0, 1]
