@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpmine.models.pac.hypothesis import Bools
     from dpmine.models.entries import Floats
+    from dpmine.models.pac.hypothesis import Bools
 
 TOLERANCE = Fraction(1, 2**40)
 """How much farther than asked an element of a cover may be: what rounding of float distances is given."""

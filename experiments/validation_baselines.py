@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
+    from dpmine.models.entries import Floats
     from dpmine.models.linear.losses import Examples
     from dpmine.models.linear.perturbations import Release
-    from dpmine.models.entries import Floats
 
 Parameter = TypeVar("Parameter")
 Data = TypeVar("Data")

@@ -86,7 +86,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: dpmine.PrivateLogisticRegression(feature_bounds=(1, 0)).fit(ROWS, LABELS),
-        "feature_bounds (--lower, --upper) must have every lower bound below its upper one, as 0 and 1.",
+        "`feature_bounds` must have every lower bound below its upper one, as 0 and 1.",
     ),
     (
         lambda: dpmine.PrivateLogisticRegression().fit(pd.DataFrame(VISITS)[["product"]], LABELS),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.cases import every
 from support.oracles.ingest import CANARY, contents, refused
 from support.reading import read_baskets
-from support.spending import spent
+from support.sealed import spent
 
 import dpmine
 from dpmine.errors import BadData, UnreadableFile

@@ -1,4 +1,4 @@
-"""Data that may not be looked at: calls that must refuse, or charge, before they read any."""
+"""Data that may not be looked at: calls must reject, or charge, before they read any. And what was charged."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+import dpmine
 
 
 class Untouchable(RuntimeError):
@@ -30,3 +32,9 @@ class SealedData:
 
     def __fspath__(self) -> str:
         pytest.fail("the data were opened")
+
+
+def spent(url: str, dataset: str = "shop") -> tuple[Any, Any]:
+    """ε and δ, as the ledger says."""
+    amount = dpmine.Ledger(url).budget(dataset).spent
+    return amount.epsilon, amount.delta

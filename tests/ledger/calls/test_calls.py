@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.cases import every
-from support.sealed import SealedBaskets, Untouchable
-from support.spending import spent
+from support.sealed import SealedBaskets, Untouchable, spent
 
 import dpmine
 from dpmine.errors import BadLedger, BadParameter, BudgetExceeded, NotPrivate

@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from support.mechanisms import PURE, UNKNOWN_UNIVERSE
-from support.sealed import SealedBaskets, Untouchable
-from support.spending import spent
+from support.sealed import SealedBaskets, Untouchable, spent
 
 import dpmine
 from dpmine.errors import BadParameter, BudgetExceeded

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from support.cases import every
 from support.numpy_bits import NumpyBits
-from support.spending import spent
+from support.sealed import spent
 
 import dpmine
 from dpmine import BadParameter, Declared, PrivateLogisticRegression, PrivateSearchCV
