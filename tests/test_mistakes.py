@@ -105,7 +105,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (
         lambda: dpmine.PrivateRidge().fit(ROWS, NUMBERS),
         (
-            "target_bounds must be a public lower and upper bound on y, such as (0, 100) (--target-bounds 0,100), "
+            "target_bounds must be a public lower and upper bound on y, such as 0 and 100 (`target_bounds=(0, 100)`), "
             "the lower below the upper, and both between 1e-100 and 1e100 in absolute value."
         ),
     ),
@@ -115,7 +115,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: dpmine.HypothesisSelector(hypotheses="stumps").fit(ROWS, LABELS),
-        "Give lower and upper, the public bounds of the features (--lower 0 --upper 100).",
+        "Give lower and upper, the public bounds of the features (`lower=0` `upper=100`).",
     ),
     (
         lambda: dpmine.Ledger("budget.db"),
