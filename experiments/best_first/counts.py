@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from itertools import chain, combinations
 from math import sqrt
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,11 +24,23 @@ Term: TypeAlias = tuple[Itemset, float]
 EVERYBODY: Itemset = ()
 
 
+class ExactCounts(NamedTuple):
+    """The counts of one kind, without noise. Private.
+
+    Attributes:
+        count: of an itemset.
+        hidden: how many units a support may have beside those that were counted; None where there are none.
+    """
+
+    count: Callable[[Itemset], int]
+    hidden: Callable[[], int] | None = None
+
+
 class Kind(ABC):
     """What is counted of an itemset: adding a unit, or putting one in another's place, moves it by 1 at most."""
 
     @abstractmethod
-    def exact(self, holdings: Holdings) -> Callable[[Itemset], int]:
+    def exact(self, holdings: Holdings) -> ExactCounts:
         """The counts, without noise."""
 
     @abstractmethod
@@ -39,9 +51,9 @@ class Kind(ABC):
 class Plain(Kind):
     """The support itself. Under both relations, for units of any number of baskets."""
 
-    def exact(self, holdings: Holdings) -> Callable[[Itemset], int]:
+    def exact(self, holdings: Holdings) -> ExactCounts:
         """f(s)."""
-        return holdings.support
+        return ExactCounts(holdings.support)
 
     def terms(self, itemset: Itemset) -> list[Term]:
         """One."""
@@ -57,17 +69,18 @@ class Capped(Plain):
 
     most: int
 
-    def exact(self, holdings: Holdings) -> Callable[[Itemset], int]:
+    def exact(self, holdings: Holdings) -> ExactCounts:
         """Of the units that counted fewer than `most` times before."""
-        return holdings.capped(self.most).support
+        capped = holdings.capped(self.most)
+        return ExactCounts(capped.support, lambda: capped.spent)
 
 
 class Centred(Kind):
     """2 f(s) − n: a unit adds 1 if it holds the itemset, else −1. Under add-remove, for units of several baskets."""
 
-    def exact(self, holdings: Holdings) -> Callable[[Itemset], int]:
+    def exact(self, holdings: Holdings) -> ExactCounts:
         """2 f(s) − n."""
-        return lambda itemset: 2 * holdings.support(itemset) - holdings.units
+        return ExactCounts(lambda itemset: 2 * holdings.support(itemset) - holdings.units)
 
     def terms(self, itemset: Itemset) -> list[Term]:
         """f(s) = (count + n)/2."""
@@ -77,9 +90,9 @@ class Centred(Kind):
 class Signed(Kind):
     """Σ (−1)^|s ∩ x| over the baskets x: a unit adds 1 or −1. Under add-remove, for units of one basket each."""
 
-    def exact(self, holdings: Holdings) -> Callable[[Itemset], int]:
+    def exact(self, holdings: Holdings) -> ExactCounts:
         """The number of units, less twice that of those with an odd number of the items."""
-        return lambda itemset: holdings.units - 2 * holdings.odd(itemset)
+        return ExactCounts(lambda itemset: holdings.units - 2 * holdings.odd(itemset))
 
     def terms(self, itemset: Itemset) -> list[Term]:
         """2^{−|s|} Σ (−1)^|t| over the parts t of s, the empty one included."""
@@ -90,9 +103,9 @@ class Signed(Kind):
 class Odd(Kind):
     """Units with an odd number of the itemset's items. Under replace-one, for units of one basket each."""
 
-    def exact(self, holdings: Holdings) -> Callable[[Itemset], int]:
+    def exact(self, holdings: Holdings) -> ExactCounts:
         """Of the empty itemset, the number of units."""
-        return lambda itemset: holdings.odd(itemset) if itemset else holdings.units
+        return ExactCounts(lambda itemset: holdings.odd(itemset) if itemset else holdings.units)
 
     def terms(self, itemset: Itemset) -> list[Term]:
         """2^{1 − |s|} Σ (−1)^{|t| + 1} over the parts t of s but the empty one."""

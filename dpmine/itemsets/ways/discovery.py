@@ -69,10 +69,12 @@ class Found:
     Attributes:
         codes: int64[m], increasing.
         looks: how many were taken.
+        totals: int64[m], the noisy sums that the last look compared with its threshold.
     """
 
     codes: NDArray[np.int64]
     looks: int
+    totals: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,7 @@ class Discovery:
             total += self.looks[looks] * (sums[held] + noise)
             found |= total >= self.thresholds[looks]
             looks += 1
-        return Found(held[found], looks)
+        return Found(held[found], looks, total[found])
 
 
 @dataclass(frozen=True, slots=True)

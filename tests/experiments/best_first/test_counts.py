@@ -60,7 +60,7 @@ def moved(kind: Kind, relation: Neighbors, allowed: list[Unit]) -> int:
     """How far a count moves at most, between the neighbours that these units make."""
     others = allowed[1:4]
     return max(
-        abs(kind.exact(holdings(left))(itemset) - kind.exact(holdings(right))(itemset))
+        abs(kind.exact(holdings(left)).count(itemset) - kind.exact(holdings(right)).count(itemset))
         for left, right in neighbours(others, relation)
         if left[-1] in allowed and right[-1] in allowed
         for itemset in ITEMSETS
@@ -86,7 +86,7 @@ def test_one_unit_moves_all_capped_counts_by_its_cap(most: int, relation: Neighb
     for left, right in neighbours(SEVERAL[4:6], relation):
         held = holdings(left), holdings(right)
         for asked in product(ASKED, repeat=3):
-            counts = [list(map(Capped(most).exact(each), asked)) for each in held]
+            counts = [list(map(Capped(most).exact(each).count, asked)) for each in held]
             changes = [abs(one - other) for one, other in zip(*counts, strict=True)]
             largest = max(largest, sum(changes), sum(change**2 for change in changes))
     assert largest == min(bound, 3)
@@ -96,7 +96,7 @@ def test_one_unit_moves_all_capped_counts_by_its_cap(most: int, relation: Neighb
 @given(units=UNITS)
 def test_supports_are_right_without_noise(kind: Kind, units: list[Unit]) -> None:
     held = holdings(units)
-    counts = Counts(kind, kind.exact(held), noise=lambda: 0, variance=1, left=2 * len(ITEMSETS))
+    counts = Counts(kind, kind.exact(held).count, noise=lambda: 0, variance=1, left=2 * len(ITEMSETS))
     for itemset in ITEMSETS + ITEMSETS[::2]:
         counts.ask(itemset)
     assert counts.left == len(ITEMSETS) - len(ITEMSETS[::2])

@@ -282,7 +282,7 @@ def test_every_number_of_looks_has_a_budget_of_its_own(monkeypatch: pytest.Monke
     universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
     seen_by: list[Any] = []
     for looks in range(1, len(way.shots) + 1):
-        seen = module.Found(np.array([0, 1]), looks)
+        seen = module.Found(np.array([0, 1]), looks, np.zeros(2, np.int64))
         monkeypatch.setattr(Discovery, "find", lambda *_given, seen=seen, **_bits: seen)
         monkeypatch.setattr(module, "shot_among", lambda _universe, *given, **_bits: seen_by.append(given))
         way.choose(universe, bits=SystemBits())

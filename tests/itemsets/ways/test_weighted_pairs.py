@@ -235,7 +235,7 @@ def test_what_is_found_decides_between_weights_and_a_shot(monkeypatch: pytest.Mo
     baskets = baskets_of(SOME, 3)
     universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
     for codes, expected in [([0, 1], (1,)), ([0, 1, 2], (0,))]:
-        seen = discovery.Found(np.array(codes), 1)
+        seen = discovery.Found(np.array(codes), 1, np.zeros(len(codes), np.int64))
         monkeypatch.setattr(Discovery, "find", lambda *_given, seen=seen, **_bits: seen)
         assert way.choose(universe, bits=SystemBits()).itemsets == (expected,)
 
@@ -247,7 +247,7 @@ def test_every_number_of_looks_has_weights_of_its_own(monkeypatch: pytest.Monkey
     used: list[Any] = []
     monkeypatch.setattr(WeightedPairs, "choose", lambda self, *_given, **_bits: used.append(self))
     for looks in range(1, len(way.weighted) + 1):
-        seen = discovery.Found(np.array([0, 1]), looks)
+        seen = discovery.Found(np.array([0, 1]), looks, np.zeros(2, np.int64))
         monkeypatch.setattr(Discovery, "find", lambda *_given, seen=seen, **_bits: seen)
         way.choose(universe, bits=SystemBits())
     assert used == list(way.weighted)

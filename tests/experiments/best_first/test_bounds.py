@@ -1,0 +1,38 @@
+"""Intervals hold the true supports, all at once, wherever no noise is beyond what is taken to be the largest."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.oracles.itemsets import baskets_of
+
+from experiments.best_first.bounds import Bounds
+from experiments.best_first.counts import EVERYBODY, Answers, Capped, Centred, Counts, Kind, Odd, Plain, Signed
+from experiments.best_first.holdings import Holdings
+
+ITEMS = range(3)
+ITEMSETS = list(chain.from_iterable(combinations(ITEMS, size) for size in range(1, len(ITEMS) + 1)))
+UNITS = st.lists(st.frozensets(st.sampled_from(ITEMS), min_size=1), min_size=1, max_size=12)
+ERROR, ERROR_OF_ALL = 3, 2
+
+
+@pytest.mark.parametrize("kind", [Plain(), Centred(), Signed(), Odd(), Capped(2)])
+@given(units=UNITS, noises=st.lists(st.integers(-ERROR, ERROR), min_size=9, max_size=9), extreme=st.booleans())
+def test_all_intervals_hold_together(kind: Kind, units: list[frozenset[int]], noises: list[int], extreme: bool) -> None:
+    """Counts are asked for once, two of them twice; the extreme noises are the largest ones of either sign."""
+    drawn = [(ERROR if noise > 0 else -ERROR) if extreme else noise for noise in noises]
+    exact = kind.exact(Holdings([baskets_of([[unit] for unit in units], len(ITEMS))], ITEMS))
+    left = iter(drawn)
+    counts = Counts(kind, exact.count, lambda: next(left), 1.0, len(drawn))
+    counts.answers[EVERYBODY] = Answers(1.0, len(units) - ERROR_OF_ALL, 1)
+    for itemset in [*ITEMSETS, *ITEMSETS[:2]]:
+        counts.ask(itemset)
+    hidden = 0 if exact.hidden is None else exact.hidden()
+    bounds = Bounds.of(counts, ITEMSETS, ERROR, ERROR_OF_ALL, hidden)
+    for itemset in ITEMSETS:
+        true = sum(unit.issuperset(itemset) for unit in units)
+        assert bounds.lows[itemset] <= true <= bounds.highs[itemset]
+        assert bounds.lows[itemset] <= bounds.values[itemset] <= bounds.highs[itemset]
