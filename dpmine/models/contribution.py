@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 10_000
 """The most rows of one unit that a fit may keep: they share the unit's budget."""
+NO_UNIT = "No row has a privacy unit: name the column that holds it."
 _MOST_NUMBERS = 2**30  # of places times features: 8 GB
 _NO_UNITS = (
     "units must have one dimension and hold integers, texts or dates, one privacy unit per row: give the column "
@@ -233,7 +234,7 @@ class Bounding:
 def require_any(places: Places) -> Places:
     """The places, if there are any: for estimators that take the number of units as public. Raises BadData."""
     if not places.units:
-        raise BadData("No row has a privacy unit: name the column that holds it.")
+        raise BadData(NO_UNIT)
     return places
 
 

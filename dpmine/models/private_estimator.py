@@ -137,12 +137,14 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
         return self
 
     def _charged_fit(self, X: Entries, y: Entries, units: Entries, bits: BitSource) -> Self:
-        """A fit, charged before the units or any data are read."""
+        """A fit, charged before any data are read but those that are taken as public."""
         name = name_of_units(units)
         self.require_parameters()
         self._require_data(X, y)
         if name is not None:
             require_units(units, X)
+        self.privacy_unit(name)  # unusable parameters are rejected first
+        self._require_public(X, y, units)
         charge, planned = self._charged(name, known_features(X), rows=None if units is not None else shape_of(X)[0])
         bounding = Bounding(planned.unit.rows, None if name is None else Units.of(units, name))
         return self._train(X, y, bounding, charge, planned, bits=bits)
@@ -208,6 +210,9 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
 
     def _require_data(self, X: Entries, y: Entries) -> None:
         """Raises BadData where X or y cannot be used, by shapes and types alone: what entries hold is no error."""
+
+    def _require_public(self, X: Entries, y: Entries, units: Entries) -> None:
+        """Raises BadData where entries that are taken as public cannot be used; `units` as in `fit`."""
 
     @abstractmethod
     def _learn(self, X: Entries, y: Entries, settings: Settings, bounding: Bounding, *, bits: BitSource) -> None:

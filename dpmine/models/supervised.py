@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dpmine.errors import BadData, BadParameter
+from dpmine.models.contribution import EVERY_ROW, NO_UNIT, Bounding, Units
 from dpmine.models.entries import (
     Entries,
     Floats,
@@ -65,10 +66,13 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator[Settings]):  # type: i
         require_table(X, self.least_rows)
         require_column(self, y, shape_of(X)[0])
         require_types_of_labels(y)
-        if self.classes is None:
-            _require_public_labels(y)
-        else:
+        if self.classes is not None:
             require_types_of_classes(y, known_classes(self.classes, several=self._several))
+
+    def _require_public(self, X: Entries, y: Entries, units: Entries) -> None:
+        if self.classes is None:
+            bounding = EVERY_ROW if units is None else Bounding(units=Units.of(units, "unit"))
+            checked_labels(self, y, shape_of(X)[0], known=bounding.known)
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
@@ -143,17 +147,16 @@ def checked_labels(
 
     `classes` are the two in the order that is wanted, public. Every label but the second then counts as the first,
     missing ones too, so that no row can cause an error. Without them the two that occur are taken, in sorted order.
-    That exactly these occur is then treated as public; rows that are not `known` to have a privacy unit do not count.
+    That exactly these occur is then treated as public; labels of rows that are not `known` are not looked at.
     Raises BadData unless there is one label per row. Without `classes`, raises it unless each label is one of two.
     Raises BadParameter for unusable classes.
     """
-    labels = checked_column(estimator, y, rows)
     if classes is not None:
-        named = known_classes(classes)
+        labels, named = checked_column(estimator, y, rows), known_classes(classes)
         return named, np.where(_are(labels, named, 1), 1.0, -1.0)
-    counted = labels if known is None else labels[known]
-    _require_discrete(counted)
-    present = np.unique(counted)
+    labels = checked_column(estimator, y, rows, known)
+    _require_discrete(labels)
+    present = np.unique(labels)
     if len(present) == 1:
         raise BadData("y has one class only, and a classifier needs examples of two.")
     if len(present) != 2:
@@ -219,13 +222,20 @@ def require_column(estimator: BaseEstimator, y: Entries, rows: int) -> None:
         raise BadData(f"X and y have inconsistent numbers of samples: {rows} and {shape[0]}.")
 
 
-def checked_column(estimator: BaseEstimator, y: Entries, rows: int) -> Labels:
-    """Y as an array, shape (n,), of whatever type. Raises BadData as `require_column`."""
+def checked_column(estimator: BaseEstimator, y: Entries, rows: int, known: NDArray[np.bool_] | None = None) -> Labels:
+    """Y as an array, shape (n,), of whatever type.
+
+    Rows that are not `known` to have a privacy unit get the entry of one that is: what they hold can change nothing.
+    Raises BadData as `require_column`, and where no row is known.
+    """
     require_column(estimator, y, rows)
-    if not _has_type(y):
-        return _entries(y)
-    column: Labels = column_or_1d(y, warn=True)
-    return column
+    typed = _has_type(y)
+    column: Labels = column_or_1d(y, warn=True) if typed else entry_by_entry(y)
+    if known is not None:
+        if not known.any():
+            raise BadData(NO_UNIT)
+        column = np.where(known, column, column[known][:1])
+    return column if typed else _entries(column)
 
 
 def known_classes(classes: Any, *, several: bool = False) -> Labels:
@@ -292,16 +302,6 @@ def _entries(y: Entries) -> Labels:
     numbers = np.array(entries.tolist())
     kept = numbers.dtype.kind == np.array(entries[0]).dtype.kind and numbers.tolist() == entries.tolist()
     return numbers if kept else entries
-
-
-def _require_public_labels(y: Entries) -> None:
-    """Raises BadData for labels that are no classes, before the charge: without `classes` they are taken as public.
-
-    Missing ones may be in rows without a privacy unit, which are known after the charge only.
-    """
-    labels = np.asarray(y).ravel() if _has_type(y) else _entries(y)
-    if labels.dtype.kind in "fO":
-        _require_discrete(labels[[not is_missing(label) for label in labels]])
 
 
 def _require_discrete(labels: Labels) -> None:

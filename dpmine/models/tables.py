@@ -17,7 +17,7 @@ from dpmine.itemsets.ingest.column_names import names_people
 from dpmine.itemsets.ingest.encode import coded
 from dpmine.itemsets.ingest.layouts import check_key
 from dpmine.ledger.charging import ROW, Charge
-from dpmine.models.contribution import Units
+from dpmine.models.contribution import NO_UNIT, Units
 from dpmine.models.entries import Entries, Floats, Labels, holds_numbers
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def read_columns(
             - a pandas or polars frame
         numbers: columns read as float64, nulls as NaN; integers, floats, decimals and booleans are numbers.
         labels: columns read as they are: int64, bool, float64 where all are whole, or an object array of texts; none
-            may hold a null.
+            may hold a null. Rows with a null key are then left out, and what they hold is not looked at.
         any_label: for callers that know the classes, so that no row can cause an error. Labels are then an object array
             of whatever the column holds, None for null.
         keys: columns of integers, texts, dates or dictionaries of these, read as int64 codes: equal where the values
@@ -78,10 +78,14 @@ def read_columns(
     if ready is not None:
         ready()
     table = source.read(wanted, progress or (lambda _share: None))
+    codes = {name: coded(table.column(name)).codes for name in keys}
+    known = np.all([column >= 0 for column in codes.values()], axis=0)
+    if labels and not known.all():
+        table, codes = table.filter(pa.array(known)), {name: column[known] for name, column in codes.items()}
     read = NamedColumns({name: _numbers(name, table.column(name)) for name in numbers})
     as_labels = _any_labels if any_label else _labels
     read.update({name: as_labels(name, table.column(name)) for name in labels})
-    read.update({name: coded(table.column(name)).codes for name in keys})
+    read.update(codes)
     read.whole = frozenset(name for name in numbers if _is_whole(table.column(name).type))
     return read
 
@@ -324,7 +328,7 @@ def fit_table(
         ready=charge,
     )
     if len(columns[label]) < estimator.least_rows:
-        raise BadData("The file has no rows, and training needs some.")
+        raise BadData(NO_UNIT if units else "The file has no rows, and training needs some.")
     estimator.fit_charged(_frame(columns, features), columns[label], charges[0], units_of(columns, units))
     estimator.label_ = label
     return estimator

@@ -137,6 +137,9 @@ def test_a_fit_that_fails_leaves_nothing_behind(name: str) -> None:
     assert estimator.classes_.tolist() == CLASSES, "rejected before the charge, when the earlier fit stays"
     with pytest.raises(BadData, match="one class only"):
         estimator.set_params(classes=None).fit(features, ["no"] * len(features))
+    assert estimator.classes_.tolist() == CLASSES, "the same"
+    with pytest.raises(BadData, match="one class only"):
+        estimator.fit_charged(features, ["no"] * len(features), estimator.charge())
     assert not hasattr(estimator, "classes_")
     with pytest.raises(NotFittedError):
         estimator.predict(features)

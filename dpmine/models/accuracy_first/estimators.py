@@ -321,7 +321,8 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier[AccuracySettings]
 
     Args:
         method: "output" (Laplace noise on the minimiser) or "brownian".
-        classes: the two labels, public, the one that positive decisions mean last; None: those that occur, sorted.
+        classes: the two labels, public, the one that positive decisions mean last; None: those that occur,
+            sorted, of rows with a unit: then public, and that there are two. `fit` reads them before the charge.
 
     All other parameters are those of `AccuracyFirstRidge`, without y_bound. `coef_` has shape (1, p), `intercept_`
     (1,), and `classes_` holds the two classes. Source: Ligett et al. 2017, section 3.2.

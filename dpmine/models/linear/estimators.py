@@ -298,7 +298,8 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier[Lin
         intercept_: shape (1,) or (K,); with bounds and without an intercept, it makes the decision 0 in their middle.
         feature_bounds_: `lower` and `upper` of the features, shape (d,) each; None where none were given.
         norm_bound_: the norm bound. Predictions clip rows to both bounds, as training does.
-        classes_: the classes; two that were not given are treated as public, and that both occur.
+        classes_: the classes; two that were not given are those of rows with a unit: then public, and that there are
+            two. `fit` reads them before the charge.
         lambda_: the regulariser that was trained with.
         loss_: the loss: "capped", "logistic" or "huber".
         spread_, factors_: the distribution of the noise on the coefficients, for `coefficient_intervals`.

@@ -105,7 +105,8 @@ class HypothesisSelector(HypothesisClassifier[PrivateChoice]):
         grid: number of points of each feature's grid, 1 to 2^64, one for all or one a feature; None: 1,001.
         width: the most features of a conjunction; None: 3.
         resolution: the largest whole weight of a separator; None: 8, or less where there are many features.
-        classes: the two labels, public, the one that rules describe last; None: those that occur, sorted.
+        classes: the two labels, public, the one that rules describe last; None: those that occur, sorted,
+            of rows with a unit: then public, and that there are two. `fit` reads them before the charge.
         not_private: opts in to the mechanism "exact".
         unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
             has two rows: nothing checks this, and the guarantee says so.

@@ -90,7 +90,7 @@ class PrivateSearchCV(Delegating, PrivateEstimator[SearchSettings]):
     Only the model, the parameters and the noisy score of the best run are released. The number of runs and the other
     scores are not. The number of candidates does not matter for privacy: only the mean number of `runs` does.
     There is no cross-validation, and no last training on all rows (`refit`), which would need a budget of its own.
-    Classes that are not named are those of all rows, for every run.
+    Classes that are not named are those of all rows with a unit, for every run; `fit` reads them before the charge.
     A run that finds nothing, or whose `Declared` estimator fails, is a run without a result: it scores 0 and may still
     be the best one, by its noise. Then `best_estimator_` has nothing to predict with.
 
@@ -245,6 +245,10 @@ class PrivateSearchCV(Delegating, PrivateEstimator[SearchSettings]):
         if isinstance(self.estimator, PrivateEstimator):
             self.estimator._require_data(X, y)  # noqa: SLF001 - of its own base class
 
+    def _require_public(self, X: Entries, y: Entries, units: Entries) -> None:
+        if isinstance(self.estimator, PrivateEstimator):
+            self.estimator._require_public(X, y, units)  # noqa: SLF001 - of its own base class
+
     def _require_rows(self, settings: SearchSettings, rows: int, features: Sequence[str]) -> None:
         train = train_size_of(rows, 1 - settings.validation_share) if rows > 1 else rows
         for one in settings.candidates.checked(bits=SystemBits()):
@@ -254,8 +258,8 @@ class PrivateSearchCV(Delegating, PrivateEstimator[SearchSettings]):
 
     def _learn(self, X: Entries, y: Entries, settings: SearchSettings, bounding: Bounding, *, bits: BitSource) -> None:
         inputs, rows = _indexed(X)
-        labels, features = checked_column(self, y, rows), known_features(X)
-        classes = self._found_classes(labels, bounding)
+        labels, features = checked_column(self, y, rows, bounding.known), known_features(X)
+        classes = self._found_classes(labels)
         places = require_any(bounding.places(rows, bits=bits))
         parts = random_split(places.units, train_size_of(places.units, 1 - settings.validation_share), bits=bits)
         train, held_out = (places.rows(units) for units in parts)
@@ -284,8 +288,8 @@ class PrivateSearchCV(Delegating, PrivateEstimator[SearchSettings]):
             best.model.spread_ = None  # the noise of a model that was chosen by its score has another distribution
         self._share_guarantee()
 
-    def _found_classes(self, labels: Labels, bounding: Bounding) -> dict[str, Labels]:
-        """The parameter that hands every run the classes of all rows: those of the rows that train would vary.
+    def _found_classes(self, labels: Labels) -> dict[str, Labels]:
+        """The parameter that hands every run the classes of all rows with a unit: those that train would vary.
 
         Nothing where they are named, or the estimator learns no classes.
         """
@@ -294,7 +298,7 @@ class PrivateSearchCV(Delegating, PrivateEstimator[SearchSettings]):
             parameter, learner = f"estimator__{parameter}", learner.estimator
         if not isinstance(learner, PrivateClassifier) or learner.classes is not None:
             return {}
-        return {parameter: checked_labels(learner, labels, len(labels), known=bounding.known)[0]}
+        return {parameter: checked_labels(learner, labels, len(labels))[0]}
 
     def _share_guarantee(self) -> None:
         """The best model is released with the guarantee of the search: that of its run alone would be too small."""

@@ -57,7 +57,8 @@ class PrivateLearner(HypothesisClassifier[LearningSettings]):
             needs no reference, but PROTECTS LABELS ONLY.
         best_error: a bound on the error of the best hypothesis, to bound the error on records to come
             ("label_private").
-        classes: the two labels, public, the one that rules describe last; None: those that occur, sorted.
+        classes: the two labels, public, the one that rules describe last; None: those that occur, sorted,
+            of rows with a unit: then public, and that there are two. `fit` reads them before the charge.
         neighbors: "replace_one"; the number of rows is public, so add_remove is rejected.
         unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
             has two rows: nothing checks this, and the guarantee says so.

@@ -1,0 +1,156 @@
+"""Labels of rows without a privacy unit are not looked at, where the classes are those of y: in Python and in files."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.linear_model import LogisticRegression
+from support.cases import every
+from support.command_line import outcome_of
+
+import dpmine
+from dpmine.models.tables import fit_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+UNITS = [*range(200), None]
+ROWS = [[x] for x in [*np.linspace(-1, 1, 200), 0.0]]
+KINDS: dict[str, tuple[Any, Any]] = {"integers": (0, 1), "texts": ("no", "yes")}
+TARGET: dict[str, Any] = {"excess_risk": 2, "regularization": 1, "epsilon_max": 10**5, "keep_last": True}
+ESTIMATORS: dict[str, Any] = {
+    "logistic": partial(dpmine.PrivateLogisticRegression, norm_bound=1),
+    "svc": partial(dpmine.PrivateHuberSVC, lambdas=[0.01, 1]),
+    "accuracy first": partial(dpmine.AccuracyFirstLogistic, **TARGET),
+    "rule": partial(dpmine.HypothesisSelector, "stumps", lower=-1, upper=1),
+    "learner": partial(
+        dpmine.PrivateLearner, "stumps", accuracy=0.9, failure=0.5, epsilon=8, lower=-1, upper=1
+    ),
+    "search": lambda: dpmine.PrivateSearchCV(dpmine.PrivateLogisticRegression(), {"norm_bound": [1, 2]}, runs=2),
+    "search of another library": lambda: dpmine.PrivateSearchCV(
+        dpmine.Declared(LogisticRegression(), epsilon="0.01"), {"estimator__C": [1]}, runs=2
+    ),
+}  # fmt: skip
+ENTRIES: list[Any] = ["maybe", 2, 0.5, None, np.nan, pd.NA, 10**400, b"no", [1], np.ones(2), 1j, "\udcff", object()]
+
+
+def _objects(entries: Any) -> Any:
+    column = np.empty(len(entries), dtype=object)
+    column[:] = entries
+    return column
+
+
+def _seen(fit: Any) -> tuple[Any, ...]:
+    """The classes, their type, the note on them and the warnings: what noise does not decide."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        model = fit()
+    assert isinstance(model, dpmine.HypothesisSelector) or model.has_result, "a run that fails has none"
+    notes = [note for note in model.guarantee_.notes if "classes" in note]
+    return model.classes_.tolist(), model.classes_.dtype, notes, [str(one.message) for one in heard]
+
+
+@every("name", ESTIMATORS)
+@every("kind", KINDS)
+@every("form", [list, _objects, lambda labels: pd.Series(_objects(labels), dtype=object)])
+def test_no_entry_is_looked_at(name: str, kind: str, form: Any) -> None:
+    def seen(entry: Any) -> Any:
+        labels = [*KINDS[kind] * 100, entry]
+        return _seen(lambda: ESTIMATORS[name]().fit(ROWS, form(labels), units=UNITS))
+
+    base = seen(KINDS[kind][0])
+    assert base[0] == list(KINDS[kind])
+    assert not [entry for entry in ENTRIES if seen(entry) != base]
+
+
+@every("name", ESTIMATORS)
+@every(
+    "labels",
+    [
+        lambda last: np.array([0.0, 1.0] * 100 + [np.nan if last is None else last]),
+        lambda last: pd.Series([0, 1] * 100 + [last], dtype="Int64"),
+        lambda last: pl.Series([0, 1] * 100 + [last]),
+        lambda last: pa.array([0, 1] * 100 + [last]),
+    ],
+)
+def test_nor_is_one_of_a_typed_column(name: str, labels: Any) -> None:
+    base, *others = (_seen(lambda: ESTIMATORS[name]().fit(ROWS, labels(last), units=UNITS)) for last in (0, 2, None))  # noqa: B023
+    assert others == [base, base]
+
+
+def test_labels_are_rejected_before_the_charge_and_none_without_a_unit_counts(tmp_path: Path) -> None:
+    ledger = dpmine.Ledger(f"sqlite:///{tmp_path}/b.db")
+    ledger.grant("shop", epsilon=1)
+    model = dpmine.PrivateLogisticRegression(ledger=ledger, dataset="shop")
+    for labels, units, said in (
+        ([0, 1, 2], [1, 2, 3], "more than two classes"),
+        ([0, 0, 1], [1, 2, None], "one class only"),
+        ([0, 1, 2], [None] * 3, "No row has a privacy unit"),
+    ):
+        with pytest.raises(dpmine.BadData, match=said):
+            model.fit([[1.0]] * 3, labels, units=units)
+    assert not ledger.budget("shop").spent.epsilon
+
+
+COLUMNS: list[tuple[pa.Array, list[Any]]] = [
+    (pa.array([0, 1] * 100, pa.uint64()), [2, 2**64 - 1, None]),
+    (pa.array([0.0, 1.0] * 100), [2.0, 0.5, np.nan, np.inf, None]),
+    (pa.array([False, True] * 100), [None]),
+    (pa.array(["no", "yes"] * 100), ["maybe", "", None]),
+]
+COLUMN_CASES = [
+    *((pa.concat_arrays([column, pa.array([entry], column.type)]), column[0])
+      for column, entries in COLUMNS for entry in entries),
+    (pa.array([b"no", b"yes"] * 100 + [b"\xff"]).view(pa.string()), pa.scalar("no")),
+]  # fmt: skip
+
+
+@every("name", ESTIMATORS)
+@every("case", range(len(COLUMN_CASES)))
+def test_nor_is_one_of_a_table(name: str, case: int) -> None:
+    labels, usual = COLUMN_CASES[case]
+
+    def seen(column: pa.Array) -> Any:
+        table = pa.table({"who": UNITS, "x": [row[0] for row in ROWS], "y": column})
+        return _seen(lambda: fit_table(ESTIMATORS[name](), table, label="y", features=["x"], units="who"))
+
+    assert seen(labels) == seen(pa.concat_arrays([labels[:-1], pa.array([usual.as_py()], labels.type)]))
+
+
+COMMANDS = {
+    "classify": ["--label", "y", "--norm-bound", "1"],
+    "hypothesis": ["--label", "y", "--lower", "-1", "--upper", "1"],
+    "accuracy-first": [
+        *("--model-kind", "logistic", "--target", "y", "--excess-risk", "2", "--regularization", "1"),
+        *("--x-bound", "1", "--epsilon-max", "10000", "--keep-last"),
+    ],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nor_is_one_of_a_file(command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run, seen, model = outcome_of(capfd), [], ["--model", f"{tmp_path}/m.json"] * (command != "hypothesis")
+    for last in ("no", "maybe", None):
+        table = pa.table({"who": UNITS, "x": [row[0] for row in ROWS], "y": [*["no", "yes"] * 100, last]})
+        pq.write_table(table, tmp_path / "a.parquet")
+        pd.DataFrame(table.to_pydict()).astype({"who": "Int64"}).to_csv(tmp_path / "a.csv", index=False)
+        for name in ("a.parquet", "a.csv"):
+            found = run(command, f"{tmp_path}/{name}", "--unit", "who", "--features", "x", *COMMANDS[command], *model)
+            seen.append((found.status, re.sub("[0-9.]+", "#", found.err)))
+    assert {status for status, _ in seen} == {0}, seen
+    assert seen[2:] == seen[:2] * 2
+
+
+def test_a_table_without_units_says_so() -> None:
+    table = pa.table({"who": pa.array([None, None], pa.int64()), "x": [0.5, 0.1], "y": [0, 1]})
+    with pytest.raises(dpmine.BadData, match="No row has a privacy unit"):
+        fit_table(dpmine.PrivateLogisticRegression(), table, label="y", features=["x"], units="who")
