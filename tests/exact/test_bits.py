@@ -85,6 +85,7 @@ def test_big_takes_are_fresh() -> None:
     big = source.take(64 * 1000)
     blocks = [big >> 64 * i & (2**64 - 1) for i in reversed(range(1000))]
     assert len({1, *blocks, source.take(64)}) == 1002
+    assert source.take(2**15 + 1) < 2 ** (2**15 + 1), "one bit more than whole bytes"
 
 
 def test_all_bits_vary() -> None:
