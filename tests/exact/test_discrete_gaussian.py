@@ -7,6 +7,7 @@ from itertools import pairwise
 from math import exp, isqrt, sqrt
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from scipy import stats
 from support.cases import every
@@ -74,6 +75,12 @@ def test_coins(exponent: Fraction) -> None:
     happens = exp(-exponent)
     law = {True: happens, False: 1 - happens} if exponent else {True: 1.0}
     assert_law(lambda bits: noise._coin(exponent, bits=bits), law, depth=14, undecided=0.05)
+
+
+def test_coins_of_arrays_with_a_whole_part() -> None:
+    """Against e^{−3/2}; a false alarm is less likely than 1e-9."""
+    happened = int(noise._coins(np.full(20_000, 3, np.uint64), np.uint64(2), bits=NumpyBits(5)).sum())
+    assert stats.binomtest(happened, 20_000, exp(-1.5)).pvalue > 1e-9
 
 
 @pytest.mark.statistical

@@ -19,7 +19,7 @@ from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.records import Kind
 from dpmine.privacy import Guarantee, Neighbors, Zcdp
 from dpmine.selection.top_k import build_top_k
-from dpmine.zcdp import epsilon_at
+from dpmine.zcdp import epsilon_at, rho_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -379,6 +379,7 @@ def test_what_is_granted_is_borne_out(epsilon: str, delta: str) -> None:
         assert (epsilon, delta) == ("1e-20", "1e-90")
         return
     assert granted.is_total(Accounting.ZCDP)
+    assert granted.rho > rho_at(Fraction(epsilon), Fraction(delta) / 2) * (1 - Fraction(1, 10**14)), "15 digits"
 
 
 def test_a_charge_writes_no_key(local: Ledger) -> None:

@@ -16,6 +16,7 @@ from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import Constant, working_precision
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight, _LaplaceTrials, _OneSidedTrials
+from dpmine.selection.mechanisms.mechanism import SearchStage
 
 if TYPE_CHECKING:
     from dpmine.selection.universes.protocol import Score
@@ -68,6 +69,21 @@ def test_law_is_that_of_the_printed_loop_with_many_draws(shape: str) -> None:
     ranked, padding = SHAPES[shape]
     naive = naive_large_margin(ranked, EPSILON, DELTA, draws=draws(10_000), dummies=padding, seed=2)
     assert two_sample_p(chosen_scores(ranked, padding, draws(10_000), Descent.HALVE), naive) > 1e-9
+
+
+@every("kind", [LargeMargin, LargeMarginTight])
+def test_the_last_of_close_candidates_can_be_chosen(kind: type[LargeMargin]) -> None:
+    """A false alarm is less likely than 1e-9: it has a chance above 0.1."""
+    universe = LazyUniverse({0: 6, 1: 5}, least=0, descent=Descent.HALVE, padding=0)
+    tried = kind(Fraction(8), Fraction(1, 5), Neighbors.REPLACE_ONE)
+    assert {tried.choose(universe, bits=SystemBits()) for _ in range(200)} == {0, 1}
+
+
+@every("kind", [LargeMargin, LargeMarginTight])
+def test_no_stage_spends_more_than_all(kind: type[LargeMargin]) -> None:
+    search, *_ = kind(Fraction(8), Fraction(1, 5), Neighbors.REPLACE_ONE).stages()
+    assert isinstance(search, SearchStage)
+    assert max(search.epsilon, search.first_epsilon) <= 8
 
 
 @pytest.mark.statistical
