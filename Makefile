@@ -24,7 +24,7 @@ DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceN
 .PHONY: help demo demo-report docs test test-one test-marked test-sanitized test-all check style doctests kernels dist wheels sbom release reproducible workflows
 .PHONY: bench bench-selection bench-success bench-mining bench-growth bench-linear
 .PHONY: bench-audit bench-accuracy-first bench-ledger bench-utility experiments-stability experiments-regulariser experiments-hypotheses
-.PHONY: experiments-accuracy-first experiments-best-first experiments-search experiments-defaults test-spark bench-spark fuzz lock clean
+.PHONY: experiments-accuracy-first experiments-search experiments-defaults test-spark bench-spark fuzz lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-28s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -168,9 +168,6 @@ experiments-hypotheses: $(INSTALLED) ## the figures of private learning (QUICK=-
 experiments-accuracy-first: $(INSTALLED) ## privacy loss by target excess risk (QUICK=--quick: within 5 minutes)
 	@mkdir -p benchmarks/results
 	$(BIN)/python experiments/accuracy_first.py $(QUICK) --out benchmarks/results
-
-experiments-best-first: $(INSTALLED) ## lists of all sizes by adaptive counts, on data of ../shared: what of the best 100 is missing (ten minutes)
-	$(BIN)/python -m experiments.best_first.run mushroom retail T10I4D100K kosarak_5_25 bms_webview_2
 
 experiments-search: $(INSTALLED) ## private hyperparameter search beside half of the budget for tuning (QUICK=--quick: fewer splits)
 	$(BIN)/python experiments/search.py $(QUICK)

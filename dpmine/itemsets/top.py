@@ -304,7 +304,7 @@ def _answer(request: Request, loaded: LoadedTransactions, *, charged: bool) -> T
         baskets = baskets.truncated(cut)
         guarantee = guarantee.noting(f"every unit was cut to {cut} items before counting")
     miner = baskets.miner()
-    chosen = _chosen(request, miner, baskets)
+    chosen = _chosen(request, miner, baskets, several_baskets=loaded.several_baskets)
     codes = sorted({code for itemset in chosen.itemsets for code in itemset})
     names = dict(zip(codes, items_at(baskets.labels, codes), strict=True))
     itemsets = tuple(frozenset(names[code] for code in itemset) for itemset in chosen.itemsets)
@@ -356,11 +356,17 @@ def _listed(
     )
 
 
-def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> Chosen:
+def _chosen(request: Request, miner: SupportSource, baskets: Transactions, *, several_baskets: bool) -> Chosen:
     """The chosen itemsets as codes, best first."""
     smallest, largest = request.terms.sizes
     possible = range(smallest, min(largest, baskets.catalogue_size) + 1)
     if not possible:
         return Chosen(())
-    universe = ItemsetUniverse(miner, possible, catalogue_is_public=request.terms.has_catalogue, transactions=baskets)
+    universe = ItemsetUniverse(
+        miner,
+        possible,
+        catalogue_is_public=request.terms.has_catalogue,
+        transactions=baskets,
+        several_baskets=several_baskets,
+    )
     return request.way.choose(universe, bits=SystemBits())

@@ -99,6 +99,7 @@ MECHANISMS = (
 WAYS = (
     Named("items_first", "dpmine.itemsets.ways.items_first:ItemsFirst"),
     Named("discover", "dpmine.itemsets.ways.discovery:Discover"),
+    Named("best_first", "dpmine.itemsets.ways.best_first:BestFirst"),
 )
 """What chooses a list of itemsets, beside the mechanisms."""
 SPARK = Registered("spark", "dpmine.itemsets.spark.loading:read_spark")

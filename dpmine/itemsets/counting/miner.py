@@ -43,7 +43,7 @@ from dpmine.itemsets.transactions.memory import TooManyItemsets, listing_cost, p
 from dpmine.kernels import kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -222,6 +222,10 @@ class BasketsInMemory(Baskets, Transactions):
         """See `Transactions.room_for_lists`: all that the miner leaves."""
         held: int = resident_cost(len(self.items), self.basket_count, self.catalogue_size)
         return max(budget.listing, budget.whole - held)
+
+    def baskets_of(self, codes: Sequence[int]) -> Iterable[Baskets]:  # noqa: ARG002 - the protocol's signature
+        """See `Transactions.baskets_of`: all of them, as they are."""
+        return (self,)
 
 
 def _first(ranking: ItemRanking, threshold: int) -> int:

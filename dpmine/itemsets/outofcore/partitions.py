@@ -110,6 +110,10 @@ class PartitionedBaskets(Transactions):
         """See `Transactions`."""
         return self._changed(lambda part: part.projected(codes), self.labels.take(list(codes)))
 
+    def baskets_of(self, codes: Sequence[int]) -> Iterable[Baskets]:  # noqa: ARG002 - the protocol's signature
+        """See `Transactions`. Takes one pass."""
+        return self.parts()
+
     def unions(self) -> PartitionedBaskets:
         """See `Transactions`."""
         return self._changed(Baskets.unions, self.labels)

@@ -16,9 +16,9 @@ from dpmine.io.arrow import integer_array, integers, integers_or, is_text
 from dpmine.io.input import Input, paths_of
 from dpmine.io.open import is_spark_frame
 from dpmine.io.sources.periods import require_none
-from dpmine.itemsets.ingest.encode import narrow
+from dpmine.itemsets.ingest.encode import coded, narrow
 from dpmine.itemsets.ingest.layouts import Layout, plan_layout
-from dpmine.itemsets.ingest.lines import declared, declared_type, restricted
+from dpmine.itemsets.ingest.lines import Cells, declared, declared_type, grouped, restricted
 from dpmine.itemsets.spark.blocks import VERSION, versions
 from dpmine.itemsets.spark.inputs import ITEM, TABLE, SparkSource, small
 from dpmine.itemsets.spark.native import Blocks, NativeMiner, row_groups
@@ -26,13 +26,13 @@ from dpmine.itemsets.spark.progress import watched
 from dpmine.itemsets.spark.session import UNREADABLE, Kept, functions, replacing, spark_session
 from dpmine.itemsets.spark.supports import SparkMiner
 from dpmine.itemsets.transactions.hashes import label_hashes
-from dpmine.itemsets.transactions.interface import LoadedTransactions, Transactions
+from dpmine.itemsets.transactions.interface import Baskets, LoadedTransactions, Transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory
 from dpmine.options.names import PARQUET
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -267,6 +267,17 @@ class SparkBaskets(Transactions):
         """See `Transactions`."""
         some = list(codes)
         return replace(self, labels=self.labels.take(some), item_supports=self.item_supports[some])
+
+    def baskets_of(self, codes: Sequence[int]) -> Iterable[Baskets]:
+        """See `Transactions`: the rows of these items come to the driver."""
+        with replacing(UNREADABLE):
+            rows = self.coded(codes).toArrow()
+        units, baskets = (
+            [coded(rows.column(name)) for name in names] for names in (self.rows.units, self.rows.baskets)
+        )
+        items = np.asarray(codes, np.int32)[integers(rows.column("rank"))]
+        found = grouped(Cells.of_units(units, baskets, items, numbered=False), self.labels, self.unit)
+        yield replace(found, empty_units=self.total_units - found.unit_count)
 
     def unions(self) -> SparkBaskets:
         """See `Transactions`. Without its names of baskets, a unit has one."""

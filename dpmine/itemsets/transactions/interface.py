@@ -14,7 +14,7 @@ from dpmine.itemsets.transactions.hashes import kept_items, label_hashes
 from dpmine.itemsets.transactions.pairs import pair_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -85,6 +85,10 @@ class Transactions(ABC):
 
         The support of an itemset of these items stays what it was.
         """
+
+    @abstractmethod
+    def baskets_of(self, codes: Sequence[int]) -> Iterable[Baskets]:
+        """The baskets, with this catalogue, in parts that share no unit; of no other items than `codes`, if at all."""
 
     @abstractmethod
     def unions(self) -> Transactions:

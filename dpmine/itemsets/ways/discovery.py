@@ -56,6 +56,7 @@ _REASON = (
     f"({DISCOVERED_PLACES[Neighbors.ADD_REMOVE]} under add-remove), it has mostly found more of the best itemsets "
     "than other mechanisms."
 )
+_STANDS_OUT = 3
 _BITS = 192
 DIGITS = 12
 """Of ρ, a decimal number."""
@@ -88,7 +89,8 @@ class Discovery:
 
     Attributes:
         rho: ρ > 0 of all looks.
-        delta: δ in (0, 1) of all looks.
+        delta: δ in (0, 1) of all looks; 0 where the items are public. Then all of them are released, and the search
+            ends once enough items stand out from the noise.
         neighbors: the relation.
         items_per_unit: D ≥ 1, public.
         looks: how ρ is divided among the looks: whole numbers that stand in the ratio of their parts.
@@ -164,7 +166,7 @@ class Discovery:
 
         A unit gives an item the weight w. An item of this unit alone reaches T_j with probability at most
         1 − (1 − δ_j)^{1/n}, for every n ≤ D, where δ_j = δ/`len(looks)`. The sum of the noises is no larger than
-        Gaussian noise of variance Σ looks_i² σ_i², plus Σ looks_i.
+        Gaussian noise of variance Σ looks_i² σ_i², plus Σ looks_i. Of public items, three deviations of the noise.
         """
         copies = tuple(accumulate(self.looks))
         variances = accumulate(part**2 * scale**2 for part, scale in zip(self.looks, self.scales, strict=True))
@@ -176,6 +178,8 @@ class Discovery:
         Certified: an undecided comparison is a no. The largest n, which mostly decides, comes first.
         """
         delta, threshold = self.delta / len(self.looks), 0
+        if not delta:
+            return isqrt(_STANDS_OUT**2 * variance)
         with working_precision(_BITS):
             spread = exact_ball(2 * variance).sqrt()
             for count in range(self.items_per_unit, 0, -1):
@@ -189,8 +193,11 @@ class Discovery:
         return self.release(transactions.item_weights(self.weights), bits=bits)
 
     def release(self, sums: NDArray[np.int64], *, bits: BitSource) -> Found:
-        """The items of these sums of weights (int64[N]). One of weight 0 is never released, as if it did not exist."""
-        held = np.flatnonzero(sums)
+        """The items of these sums of weights (int64[N]).
+
+        One of weight 0 is never released, as if it did not exist, unless items are public.
+        """
+        held = np.flatnonzero(sums) if self.delta else np.arange(len(sums))
         total, found = np.zeros(len(held), np.int64), np.zeros(len(held), np.bool_)
         looks = 0
         while looks == 0 or (looks < len(self.looks) and np.count_nonzero(found) < self.enough):
@@ -198,7 +205,7 @@ class Discovery:
             total += self.looks[looks] * (sums[held] + noise)
             found |= total >= self.thresholds[looks]
             looks += 1
-        return Found(held[found], looks, total[found])
+        return Found(held[found], looks, total[found]) if self.delta else Found(held, looks, total)
 
 
 @dataclass(frozen=True, slots=True)

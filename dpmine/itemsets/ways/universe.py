@@ -46,11 +46,14 @@ class ItemsetUniverse:
         *,
         catalogue_is_public: bool,
         transactions: Transactions | None = None,
+        several_baskets: bool = True,
     ) -> None:
         """`sizes`: increasing, each at least 1; with a public catalogue none above its size.
 
-        `transactions` are those that are mined: what chooses items before itemsets needs them.
+        `transactions` are those that are mined: what chooses items before itemsets needs them. `several_baskets`:
+        whether a unit may have more than one, as the layout says, not the data.
         """
+        self.several_baskets = several_baskets
         self._miner = miner
         self._transactions = transactions
         self._sizes = sizes

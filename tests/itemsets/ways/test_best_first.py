@@ -10,24 +10,37 @@ import pytest
 from support.oracles.itemsets import baskets_of
 
 from dpmine.exact.bits import SystemBits
+from dpmine.itemsets.best_first.counts import Capped, Centred, Odd, Plain, Signed
+from dpmine.itemsets.best_first.order import Goal
+from dpmine.itemsets.best_first.plan import Gauge, Planner, likely_shares
+from dpmine.itemsets.ways.best_first import BestFirst
+from dpmine.itemsets.ways.universe import ItemsetUniverse
+from dpmine.itemsets.ways.way import ListTerms
 from dpmine.privacy import Neighbors
-from experiments.best_first.counts import Capped, Centred, Odd, Plain, Signed
-from experiments.best_first.likely import likely_shares
-from experiments.best_first.run import BestFirst, Found, Gauge
 
 DELTA = Fraction(1, 10**6)
 UNITS = [[basket] for basket, times in (({0, 1, 2}, 900), ({0, 1}, 400), ({3}, 250), ({0}, 10)) for _ in range(times)]
+BEST = {(0,), (1,), (0, 1), (2,), (0, 2), (1, 2), (0, 1, 2), (3,)}
 
 
 @pytest.mark.parametrize("relation", Neighbors)
-def test_the_best_are_found_where_noise_is_small(relation: Neighbors) -> None:
+@pytest.mark.parametrize("public", [True, False])
+@pytest.mark.parametrize("several", [True, False])
+def test_the_best_are_found_where_noise_is_small(relation: Neighbors, public: bool, several: bool) -> None:
     """ε = 50: a count's deviation is below 1, and supports differ by 10 at least."""
-    best, bounds = BestFirst(8, Fraction(50), DELTA, relation).run(baskets_of(UNITS), bits=SystemBits())
-    assert best[:2] == [(0,), (1,)]
-    assert set(best) == {(0,), (1,), (0, 1), (2,), (0, 2), (1, 2), (0, 1, 2), (3,)}
-    for itemset, value in bounds.values.items():
-        assert bounds.lows[itemset] <= value <= bounds.highs[itemset]
-        assert all(value <= bounds.values[part] for part in combinations(itemset, len(itemset) - 1) if part)
+    baskets = baskets_of(UNITS)
+    terms = ListTerms(8, Fraction(50), DELTA, relation, (1, 4), baskets.catalogue_size if public else None)
+    universe = ItemsetUniverse(
+        baskets.miner(), range(1, 5), catalogue_is_public=public, transactions=baskets, several_baskets=several
+    )
+    chosen = BestFirst.of(terms).choose(universe, bits=SystemBits())
+    assert chosen.itemsets[:2] == ((0,), (1,))
+    assert set(chosen.itemsets) == BEST
+    assert chosen.supports is not None
+    known = chosen.supports.by_itemset
+    for itemset, (value, (low, high)) in known.items():
+        assert low <= value <= high
+        assert all(value <= known[frozenset(part)][0] for part in combinations(itemset, len(itemset) - 1) if part)
 
 
 @pytest.mark.parametrize(
@@ -44,8 +57,8 @@ def test_what_is_counted_follows_from_public_facts_and_released_numbers(
     replaced: bool, several: bool, noisy: bool, kind: type
 ) -> None:
     relation = Neighbors.REPLACE_ONE if replaced else Neighbors.ADD_REMOVE
-    found = Found(np.arange(200), np.full(200, 20.0), 1.0, Fraction(1, 1000) if noisy else Fraction(1000))
-    plan = BestFirst(100, Fraction(1), DELTA, relation, several).plan(Gauge(1e4, 1.0, 1.0), found)
+    rho = Fraction(1, 1000) if noisy else Fraction(1000)
+    plan = Planner(Goal((1, 12), 100), rho, relation, several).plan([20.0] * 200, Gauge(1e4, 1.0, 1.0))
     assert type(plan.kind) is kind
     assert plan.price == (81 if noisy else plan.counts)
 

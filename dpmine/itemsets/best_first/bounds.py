@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import TYPE_CHECKING, TypeVar
 
-from experiments.best_first.order import smaller
+from dpmine.itemsets.best_first.order import smaller
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from experiments.best_first.counts import Counts, Itemset
+    from dpmine.itemsets.best_first.counts import Counts, Itemset
 
 Value = TypeVar("Value", int, float)
 
@@ -54,6 +54,10 @@ class Bounds:
         values = {each: round((least[each] + largest[each]) / 2) for each in by_size}
         lows = {each: min(lows[each], highs[each]) for each in by_size}
         return cls({each: min(max(values[each], lows[each]), highs[each]) for each in by_size}, lows, highs)
+
+    def largest(self, itemsets: Iterable[Itemset]) -> int:
+        """The largest support that one of the itemsets may have, all of whose parts of one item less are known."""
+        return max((min(self.highs[part] for part in smaller(itemset)) for itemset in itemsets), default=0)
 
 
 def _least_of_parts(values: dict[Itemset, Value]) -> dict[Itemset, Value]:

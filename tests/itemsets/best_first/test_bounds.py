@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.oracles.itemsets import baskets_of
 
-from experiments.best_first.bounds import Bounds
-from experiments.best_first.counts import EVERYBODY, Answers, Capped, Centred, Counts, Kind, Odd, Plain, Signed
-from experiments.best_first.holdings import Holdings
+from dpmine.itemsets.best_first.bounds import Bounds
+from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Capped, Centred, Counts, Kind, Odd, Plain, Signed
+from dpmine.itemsets.best_first.holdings import Holdings
 
 ITEMS = range(3)
 ITEMSETS = list(chain.from_iterable(combinations(ITEMS, size) for size in range(1, len(ITEMS) + 1)))

@@ -13,17 +13,18 @@ from itertools import combinations
 from math import inf
 from typing import TYPE_CHECKING
 
-from experiments.best_first.counts import EVERYBODY
+from dpmine.itemsets.best_first.counts import EVERYBODY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from experiments.best_first.counts import Counts, Itemset
+    from dpmine.itemsets.best_first.counts import Counts, Itemset
+
 
 GUESS_SHARE = 0.4
 """Of the guess in the rank; the rest is that of the bound."""
 SLACK = 0.5
-"""Deviations by which a bound may miss the threshold before its itemset is skipped."""
+"""Deviations by which a bound may miss the goal before its itemset is skipped."""
 QUANTILE = 0.75
 """Of support over weight among the counted items: what the other items are taken to have, in their bounds."""
 
@@ -43,24 +44,35 @@ class NoisyWeights:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What the search is for.
+    """What the search is for: the best itemsets, or all of some support.
 
     Attributes:
-        k: the number of itemsets that are wanted.
         sizes: the smallest and the largest size.
+        k: the number of itemsets that are wanted; None for all that reach `support`.
+        support: that all of them have; 0 for the best `k`.
     """
 
-    k: int
     sizes: tuple[int, int]
+    k: int | None
+    support: float = 0.0
+
+    def least(self, supports: Sequence[float]) -> float:
+        """What an itemset must have to be of use, beside these estimates in increasing order."""
+        if self.k is None:
+            return self.support
+        return max(self.support, supports[-self.k]) if len(supports) >= self.k else self.support or -inf
+
+    def border(self, supports: Sequence[float]) -> float | None:
+        """What divides the wanted among these estimates, in increasing order, from the others; None where all are."""
+        if self.k is None or len(supports) <= self.k:
+            return self.support or None
+        return max(self.support, (supports[-self.k] + supports[-self.k - 1]) / 2)
 
 
 class Search:
     """Itemsets by decreasing rank, each only after all its parts with one item less.
 
-    An itemset whose bound is clearly below the k-th best so far, or the threshold, is skipped.
-
-    Attributes:
-        counted: the itemsets that were counted, in this order.
+    An itemset whose bound is clearly below what the goal asks for is skipped.
     """
 
     def __init__(self, counts: Counts, weights: NoisyWeights, goal: Goal, scale: float) -> None:
@@ -78,8 +90,13 @@ class Search:
 
     @property
     def counted(self) -> list[Itemset]:
-        """Those whose support was counted."""
+        """Those whose support was counted, in this order."""
         return list(self._supports)
+
+    @property
+    def frontier(self) -> list[Itemset]:
+        """Itemsets of counted items that were not counted, though all their parts were."""
+        return [each for each in self._known if len(each) > 1 and each not in self._supports]
 
     def run(self, most: int) -> None:
         """Count up to `most` itemsets."""
@@ -131,11 +148,7 @@ class Search:
 
     def _is_hopeless(self, itemset: Itemset) -> bool:
         slack = self._scale * self._weights.deviation if len(itemset) == 1 else self._counts.deviation(itemset[1:])
-        return self._bound(itemset) < self._least() - SLACK * slack
-
-    def _least(self) -> float:
-        """What an itemset must have to be of use."""
-        return self._sorted[-self._goal.k] if len(self._sorted) >= self._goal.k else -inf
+        return self._bound(itemset) < self._goal.least(self._sorted) - SLACK * slack
 
     def _bound(self, itemset: Itemset) -> float:
         """What the support is at most, by the estimates of its parts."""

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.oracles.itemsets import baskets_of
 
+from dpmine.itemsets.best_first.counts import EVERYBODY, Capped, Centred, Counts, Kind, Odd, Plain, Signed
+from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.privacy import Neighbors
-from experiments.best_first.counts import EVERYBODY, Capped, Centred, Counts, Kind, Odd, Plain, Signed
-from experiments.best_first.holdings import Holdings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

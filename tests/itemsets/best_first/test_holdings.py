@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.oracles.itemsets import baskets_of
 
-from experiments.best_first.holdings import Holdings
+from dpmine.itemsets.best_first.holdings import Holdings
 
 ITEMS = range(5)
 BASKET = st.frozensets(st.sampled_from(ITEMS), min_size=1)

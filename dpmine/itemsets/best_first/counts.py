@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from experiments.best_first.holdings import Holdings
+    from dpmine.itemsets.best_first.holdings import Holdings
 
 Itemset: TypeAlias = tuple[int, ...]
 """Item numbers, increasing."""

@@ -1,0 +1,1 @@
+"""Counts of itemsets, each chosen by what the noisy ones before it say, and what they estimate together."""

@@ -1,0 +1,309 @@
+"""Itemsets of any size by counting the most promising one next, with noise: no candidates have to be listed.
+
+Items come first, with noisy weights. A few counts say how many units there are, and how supports compare to weights.
+Then itemsets are counted, each one chosen by what was released before, and the uncertain ones again. The list, its
+supports and their intervals are post-processing. Proof: docs/proofs/best_first.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, sqrt
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from dpmine.errors import BadParameter
+from dpmine.exact.reals import decimal_below
+from dpmine.io.python_values import items_at
+from dpmine.itemsets.best_first.bounds import Bounds
+from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts
+from dpmine.itemsets.best_first.holdings import Holdings
+from dpmine.itemsets.best_first.order import Goal, NoisyWeights, Search
+from dpmine.itemsets.best_first.plan import AGAIN, CAPPED_A_PLACE, COUNTS_A_PLACE, Gauge, Planner
+from dpmine.itemsets.best_first.recount import count_again
+from dpmine.itemsets.release.noise import DiscreteGaussian
+from dpmine.itemsets.release.supports import Consistency, SupportRelease
+from dpmine.itemsets.ways.discovery import DIGITS, Discovery, items_per_unit
+from dpmine.itemsets.ways.way import Chosen, Way
+from dpmine.privacy import Zcdp
+from dpmine.selection.top_k import NO_DELTA, rounds_of, share_of_best
+from dpmine.zcdp import rho_at
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.itemsets.release.supports import Interval
+    from dpmine.itemsets.transactions.interface import Transactions
+    from dpmine.itemsets.ways.universe import ItemsetUniverse
+    from dpmine.itemsets.ways.way import ListTerms
+    from dpmine.privacy import Neighbors
+
+BEST_FIRST = "best_first"
+LARGEST_SIZE = 12
+"""Items of an itemset, at most: all its 4095 subsets are counted before it."""
+_LOOKS, _UNITS, _SCALE, _WHOLE = (4, 2, 3), Fraction(1, 2), Fraction(1, 2), 20
+"""Of twenty parts of ρ: for items, look by look; for the number of units; for supports of the heaviest items.
+
+The rest is for itemsets.
+"""
+_ENOUGH = 30
+"""Items at which the discovery ends, where the best itemsets are wanted."""
+_GAUGED = 5
+"""Items of the largest weights, whose supports are counted to learn what weights say of supports."""
+_MOST_ITEMS = 2000
+"""Of which itemsets are made where all of some support are wanted."""
+_LEVEL_OF_COUNTS, _LEVEL_OF_UNITS = Fraction(955, 1000), Fraction(995, 1000)
+"""Of the counts' intervals, all together, and of that of the number of units: both hold with probability 0.95."""
+
+
+class WeighedItems(NamedTuple):
+    """Items that are public by now.
+
+    Attributes:
+        codes: int64[m].
+        weights: float64[m], what units gave to each, with noise.
+        deviation: of that noise.
+        rho: what is left for the itemsets' counts.
+    """
+
+    codes: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    deviation: float
+    rho: Fraction
+
+
+class CountedItemsets(NamedTuple):
+    """What was counted, in numbers of items: places in `codes`.
+
+    Attributes:
+        codes: of the items.
+        bounds: supports and their intervals.
+        units: how many there are: with noise, and its interval.
+        complete_above: the largest support that an itemset of counted items may have that was not counted; None where
+            no item was counted.
+        noise: of the counts.
+    """
+
+    codes: tuple[int, ...]
+    bounds: Bounds
+    units: tuple[int, Interval]
+    complete_above: int | None
+    noise: DiscreteGaussian
+
+
+@dataclass(frozen=True)
+class AdaptiveCounts:
+    """All stages: (ρ, δ) of them together, under zCDP.
+
+    Attributes:
+        sizes: the smallest and the largest size.
+        k: the number of itemsets that are wanted; None for all that have `support`.
+        rho: ρ > 0 of all stages.
+        delta: δ in (0, 1) of the discovery; 0 where the items are public.
+        neighbors: the relation.
+        items_per_unit: D ≥ 1: how many of its items a unit may weigh.
+        support: the least support that is wanted: a count, or as a fraction a share of all units. 0 for the best k.
+    """
+
+    sizes: tuple[int, int]
+    k: int | None
+    rho: Fraction
+    delta: Fraction
+    neighbors: Neighbors
+    items_per_unit: int
+    support: int | Fraction = 0
+
+    @cached_property
+    def discovery(self) -> Discovery:
+        """What weighs the items. Raises BadParameter where ρ is too small."""
+        share = self.rho * sum(_LOOKS) / _WHOLE
+        enough = _MOST_ITEMS if self.k is None else _ENOUGH
+        return Discovery(share, self.delta, self.neighbors, self.items_per_unit, _LOOKS, enough)
+
+    @property
+    def _units_noise(self) -> DiscreteGaussian:
+        return DiscreteGaussian(self.rho * _UNITS / _WHOLE)
+
+    @property
+    def zcdp(self) -> Zcdp:
+        """(ρ, δ)."""
+        return Zcdp(self.rho, self.delta)
+
+    def least_rho(self) -> Fraction:
+        """What the itemsets' counts have, if all looks are taken."""
+        return self.rho * (_WHOLE - sum(_LOOKS) - _UNITS - _SCALE) / _WHOLE
+
+    def count(self, transactions: Transactions, *, several_baskets: bool, bits: BitSource) -> CountedItemsets:
+        """Everything but the list. `several_baskets`: whether a unit may have more than one, a fact of the layout."""
+        items = self._items(transactions, bits)
+        codes = items.codes.tolist()
+        holdings = Holdings(transactions.baskets_of(codes), codes)
+        units = holdings.units + self._units_noise.draw(1, bits=bits)
+        gauge = self._gauge(holdings, units, items, bits)
+        goal = Goal(self.sizes, self.k, self._support(gauge.units))
+        planner = Planner(goal, items.rho, self.neighbors, several_baskets)
+        return self._counted(holdings, items, gauge, planner, bits)
+
+    def _support(self, units: float) -> float:
+        """The least that is wanted, in units."""
+        return float(self.support * units) if isinstance(self.support, Fraction) else float(self.support)
+
+    def _items(self, transactions: Transactions, bits: BitSource) -> WeighedItems:
+        """Those that the discovery releases, the heaviest alone."""
+        discovery = self.discovery
+        released = discovery.find(transactions, bits=bits)
+        parts = _LOOKS[: released.looks]
+        unit = discovery.weight * sum(parts)
+        deviation = sqrt(sum((part * scale) ** 2 for part, scale in zip(parts, discovery.scales, strict=False))) / unit
+        left = self.rho - sum(discovery.rhos[: released.looks], Fraction(0)) - self.rho * (_UNITS + _SCALE) / _WHOLE
+        weights = released.totals / unit
+        most = _MOST_ITEMS if self.k is None else ceil(CAPPED_A_PLACE * self.k)
+        best = np.sort(np.argsort(-weights, kind="stable")[:most])
+        return WeighedItems(released.codes[best], weights[best], deviation, left)
+
+    def _gauge(self, holdings: Holdings, units: int, items: WeighedItems, bits: BitSource) -> Gauge:
+        """The supports of the heaviest items, as multiples of their weights."""
+        noise = DiscreteGaussian(self.rho * _SCALE / _WHOLE)
+        heaviest = np.argsort(-items.weights, kind="stable")[:_GAUGED].tolist()
+        supports = sum(holdings.support([item]) + noise.draw(_GAUGED, bits=bits) for item in heaviest)
+        scale = supports / max(1.0, float(items.weights[heaviest].sum()))
+        variance = float(self._units_noise.variance(1))
+        return Gauge(max(1.0, units), variance, min(max(1.0, scale), sqrt(self.items_per_unit)))
+
+    def _counted(
+        self, holdings: Holdings, items: WeighedItems, gauge: Gauge, planner: Planner, bits: BitSource
+    ) -> CountedItemsets:
+        """The itemsets that were counted, all their parts among them, with intervals that hold together."""
+        plan, goal = planner.plan(items.weights.tolist(), gauge), planner.goal
+        noise, price = DiscreteGaussian(items.rho), plan.price
+        exact = plan.kind.exact(holdings)
+        variance = float(noise.variance(price))
+        counts = Counts(plan.kind, exact.count, lambda: noise.draw(price, bits=bits), variance, plan.counts)
+        counts.answers[EVERYBODY] = Answers(gauge.variance, gauge.units, 1)
+        search = Search(counts, NoisyWeights(items.weights.tolist(), items.deviation), goal, gauge.scale)
+        search.run(plan.counts - int(AGAIN * plan.counts))
+        count_again(counts, search.counted, goal)
+        error = noise.half_width(price, 1 - (1 - _LEVEL_OF_COUNTS) / (plan.counts + 1))
+        hidden = 0 if exact.hidden is None else max(0, exact.hidden() + noise.draw(price, bits=bits) + error)
+        of_units = self._units_noise.half_width(1, _LEVEL_OF_UNITS)
+        bounds = Bounds.of(counts, search.counted, error, of_units, hidden)
+        about = round(gauge.units)
+        return CountedItemsets(
+            tuple(items.codes.tolist()),
+            bounds,
+            (about, (max(0, about - of_units), about + of_units)),
+            bounds.largest(search.frontier) if search.counted else None,
+            noise,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BestFirst(Way):
+    """The k best itemsets of some sizes by adaptive counts: (ε, δ), half of δ for items that are not public.
+
+    Sources: Gopi et al. 2020 (unknown items); Barak et al. 2007 and Xiao et al. 2023 (counts of parity); Feldman &
+    Zrnic 2021 (what each unit may add); this project (the order, the choice among kinds of counts). Proof:
+    docs/proofs/best_first.md.
+    """
+
+    counting: AdaptiveCounts
+
+    finds_items: ClassVar[bool] = True
+    releases_supports: ClassVar[bool] = True
+
+    @classmethod
+    def suits(cls, terms: ListTerms) -> str | None:
+        """With some δ, and a catalogue that is public or unknown."""
+        if terms.from_data:
+            return f"{BEST_FIRST} finds the items by itself: leave the catalogue out, or give a public one."
+        if terms.kbar is not None:
+            return f"{BEST_FIRST} has no option kbar: it keeps as many items as it finds."
+        if terms.sizes[1] > LARGEST_SIZE:
+            return f"{BEST_FIRST} counts all subsets of an itemset: size must be at most {LARGEST_SIZE}."
+        return None if terms.delta else NO_DELTA
+
+    @classmethod
+    def only_by_name(cls, terms: ListTerms) -> bool:  # noqa: ARG003 - the protocol's signature
+        """Always, as yet."""
+        return True
+
+    @classmethod
+    def of(cls, terms: ListTerms) -> Self:
+        """`max_items_per_unit`: how many of its items a unit may weigh; all of them count in supports."""
+        slack = Fraction(0) if terms.catalogue_size is not None else terms.delta / 2
+        rho = decimal_below(rho_at(terms.epsilon, terms.delta - slack), DIGITS)
+        if not rho:
+            raise BadParameter(f"epsilon is too small for {BEST_FIRST} at this delta: give a larger one.")
+        most = items_per_unit(terms.max_items_per_unit)
+        counting = AdaptiveCounts(terms.sizes, terms.count, rho, slack, terms.neighbors, most)
+        _ = counting.discovery  # before anything is charged
+        return cls(terms.count, terms.epsilon, terms.delta, terms.neighbors, counting)
+
+    @property
+    def name(self) -> str:
+        """Its own."""
+        return BEST_FIRST
+
+    @property
+    def zcdp(self) -> Zcdp:
+        """All of ρ, however many looks are taken."""
+        return self.counting.zcdp
+
+    def _deviation(self) -> float:
+        """Of a plain count, where all looks are taken."""
+        return sqrt(COUNTS_A_PLACE * self.count / (2 * self.counting.least_rho()))
+
+    def lead(self) -> float:
+        """Three deviations of a difference: about what k noises do not exceed."""
+        return 3 * sqrt(2) * self._deviation()
+
+    def lead_over(self) -> str:
+        """All other itemsets."""
+        return "all other itemsets"
+
+    def right_from(self) -> int:
+        """Where half of the itemsets exceed two deviations, and their items are found as often as not."""
+        found = self.counting.discovery.enough_units if self.counting.delta else 0
+        return ceil(max(found, 2 * self._deviation()) / share_of_best(self.count / 2))
+
+    def needed(self) -> str:
+        """Of unknown items: what one takes to be found."""
+        if not self.counting.delta:
+            return Way.needed(self)
+        return f"too few items were found. {self.counting.discovery.shortage()}"
+
+    def enough(self) -> int:
+        """The support of the best itemset."""
+        return self.right_from()
+
+    def rounds(self) -> str:
+        """All stages."""
+        most = ceil(COUNTS_A_PLACE * self.count)
+        return f"items by noisy weights, then about {rounds_of(most)}, each chosen by those before"
+
+    def choose(self, universe: ItemsetUniverse, *, bits: BitSource) -> Chosen:
+        """The best of what was counted, ties by size, then by code."""
+        transactions = universe.transactions
+        counted = self.counting.count(transactions, several_baskets=universe.several_baskets, bits=bits)
+        values, codes, least = counted.bounds.values, counted.codes, self.counting.sizes[0]
+        ranked = sorted(values, key=lambda itemset: (-values[itemset], len(itemset), itemset))
+        best = [itemset for itemset in ranked if len(itemset) >= least][: self.count]
+        listed = tuple(tuple(codes[number] for number in itemset) for itemset in best)
+        return Chosen(listed, released(counted, transactions))
+
+
+def released(counted: CountedItemsets, transactions: Transactions) -> SupportRelease:
+    """The supports and intervals of all that was counted, of items in place of their numbers."""
+    names = items_at(transactions.labels, counted.codes)
+    bounds, itemsets = counted.bounds, tuple(counted.bounds.values)
+    return SupportRelease(
+        tuple(frozenset(names[number] for number in itemset) for itemset in itemsets),
+        tuple(bounds.values[itemset] for itemset in itemsets),
+        tuple((bounds.lows[itemset], bounds.highs[itemset]) for itemset in itemsets),
+        counted.noise,
+        Consistency.MONOTONE,
+    )
