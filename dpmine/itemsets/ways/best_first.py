@@ -22,7 +22,7 @@ from dpmine.itemsets.best_first.bounds import Bounds
 from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts
 from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.itemsets.best_first.order import Goal, NoisyWeights, Search
-from dpmine.itemsets.best_first.plan import AGAIN, CAPPED_A_PLACE, COUNTS_A_PLACE, Gauge, Planner
+from dpmine.itemsets.best_first.plan import AGAIN, CAPPED_A_PLACE, COUNTS_A_PLACE, Gauge, Planner, likely_shares
 from dpmine.itemsets.best_first.recount import count_again
 from dpmine.itemsets.release.noise import DiscreteGaussian
 from dpmine.itemsets.release.supports import Consistency, SupportRelease
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.release.supports import Interval
     from dpmine.itemsets.transactions.interface import Transactions
+    from dpmine.itemsets.ways.discovery import Found
     from dpmine.itemsets.ways.universe import ItemsetUniverse
     from dpmine.itemsets.ways.way import ListTerms
     from dpmine.privacy import Neighbors
@@ -45,13 +46,13 @@ if TYPE_CHECKING:
 BEST_FIRST = "best_first"
 LARGEST_SIZE = 12
 """Items of an itemset, at most: all its 4095 subsets are counted before it."""
-_LOOKS, _UNITS, _SCALE, _WHOLE = (4, 2, 3), Fraction(1, 2), Fraction(1, 2), 20
+_LOOKS, _UNITS, _SCALE, _WHOLE = (2, 3, 4), Fraction(1, 2), Fraction(1, 2), 20
 """Of twenty parts of ρ: for items, look by look; for the number of units; for supports of the heaviest items.
 
 The rest is for itemsets.
 """
-_ENOUGH = 30
-"""Items at which the discovery ends, where the best itemsets are wanted."""
+_SURELY = 1.5
+"""Deviations above the threshold: an item of such a weight is taken to be found for sure."""
 _GAUGED = 5
 """Items of the largest weights, whose supports are counted to learn what weights say of supports."""
 _MOST_ITEMS = 2000
@@ -68,12 +69,14 @@ class WeighedItems(NamedTuple):
         weights: float64[m], what units gave to each, with noise.
         deviation: of that noise.
         rho: what is left for the itemsets' counts.
+        looks: how many the discovery took.
     """
 
     codes: NDArray[np.int64]
     weights: NDArray[np.float64]
     deviation: float
     rho: Fraction
+    looks: int
 
 
 class CountedItemsets(NamedTuple):
@@ -121,8 +124,7 @@ class AdaptiveCounts:
     def discovery(self) -> Discovery:
         """What weighs the items. Raises BadParameter where ρ is too small."""
         share = self.rho * sum(_LOOKS) / _WHOLE
-        enough = _MOST_ITEMS if self.k is None else _ENOUGH
-        return Discovery(share, self.delta, self.neighbors, self.items_per_unit, _LOOKS, enough)
+        return Discovery(share, self.delta, self.neighbors, self.items_per_unit, _LOOKS)
 
     @property
     def _units_noise(self) -> DiscreteGaussian:
@@ -139,37 +141,51 @@ class AdaptiveCounts:
 
     def count(self, transactions: Transactions, *, several_baskets: bool, bits: BitSource) -> CountedItemsets:
         """Everything but the list. `several_baskets`: whether a unit may have more than one, a fact of the layout."""
-        items = self._items(transactions, bits)
-        codes = items.codes.tolist()
-        holdings = Holdings(transactions.baskets_of(codes), codes)
-        units = holdings.units + self._units_noise.draw(1, bits=bits)
-        gauge = self._gauge(holdings, units, items, bits)
-        goal = Goal(self.sizes, self.k, self._support(gauge.units))
+        units = transactions.total_units + self._units_noise.draw(1, bits=bits)
+        items, gauge = self._items(transactions, units, bits)
+        codes, goal = items.codes.tolist(), self._goal(gauge)
         planner = Planner(goal, items.rho, self.neighbors, several_baskets)
-        return self._counted(holdings, items, gauge, planner, bits)
+        return self._counted(Holdings(transactions.baskets_of(codes), codes), items, gauge, planner, bits)
 
-    def _support(self, units: float) -> float:
-        """The least that is wanted, in units."""
-        return float(self.support * units) if isinstance(self.support, Fraction) else float(self.support)
+    def _goal(self, gauge: Gauge) -> Goal:
+        """In units, where a share of them is wanted."""
+        support = self.support * gauge.units if isinstance(self.support, Fraction) else self.support
+        return Goal(self.sizes, self.k, float(support))
 
-    def _items(self, transactions: Transactions, bits: BitSource) -> WeighedItems:
-        """Those that the discovery releases, the heaviest alone."""
-        discovery = self.discovery
-        released = discovery.find(transactions, bits=bits)
-        parts = _LOOKS[: released.looks]
-        unit = discovery.weight * sum(parts)
-        deviation = sqrt(sum((part * scale) ** 2 for part, scale in zip(parts, discovery.scales, strict=False))) / unit
-        left = self.rho - sum(discovery.rhos[: released.looks], Fraction(0)) - self.rho * (_UNITS + _SCALE) / _WHOLE
-        weights = released.totals / unit
+    def _items(self, transactions: Transactions, units: int, bits: BitSource) -> tuple[WeighedItems, Gauge]:
+        """Those that the discovery releases, the heaviest alone: as many looks as find the items that matter."""
+        looks = self.discovery.each_look(transactions.item_weights(self.discovery.weights), bits=bits)
+        items = self._weighed(next(looks))
+        gauge = self._gauge(transactions, units, items, bits)
+        while items.looks < len(_LOOKS) and not self._suffices(items, gauge):
+            items = self._weighed(next(looks))
+        return items, gauge
+
+    def _weighed(self, released: Found) -> WeighedItems:
+        """The heaviest of the items, and what the looks leave of ρ."""
+        looks = released.looks
+        left = self.rho * (_WHOLE - sum(_LOOKS[:looks]) - _UNITS - _SCALE) / _WHOLE
+        weights = released.totals / (self.discovery.weight * sum(_LOOKS[:looks]))
         most = _MOST_ITEMS if self.k is None else ceil(CAPPED_A_PLACE * self.k)
         best = np.sort(np.argsort(-weights, kind="stable")[:most])
-        return WeighedItems(released.codes[best], weights[best], deviation, left)
+        return WeighedItems(released.codes[best], weights[best], self.discovery.reach(looks)[1], left, looks)
 
-    def _gauge(self, holdings: Holdings, units: int, items: WeighedItems, bits: BitSource) -> Gauge:
+    def _suffices(self, items: WeighedItems, gauge: Gauge) -> bool:
+        """Whether every item of an itemset that is wanted is likely to be found by now."""
+        threshold, deviation = self.discovery.reach(items.looks)
+        sure = (threshold + _SURELY * deviation) * gauge.scale
+        if self.k is None:
+            return self._goal(gauge).support >= sure
+        shares = likely_shares((items.weights * gauge.scale / gauge.units).clip(0, 1).tolist(), self.k)
+        return len(shares) == self.k and shares[-1] * gauge.units >= sure
+
+    def _gauge(self, transactions: Transactions, units: int, items: WeighedItems, bits: BitSource) -> Gauge:
         """The supports of the heaviest items, as multiples of their weights."""
         noise = DiscreteGaussian(self.rho * _SCALE / _WHOLE)
-        heaviest = np.argsort(-items.weights, kind="stable")[:_GAUGED].tolist()
-        supports = sum(holdings.support([item]) + noise.draw(_GAUGED, bits=bits) for item in heaviest)
+        heaviest = np.argsort(-items.weights, kind="stable")[:_GAUGED]
+        codes = items.codes[heaviest].tolist()
+        holdings = Holdings(transactions.baskets_of(codes), codes)
+        supports = sum(holdings.support([item]) + noise.draw(_GAUGED, bits=bits) for item in range(len(codes)))
         scale = supports / max(1.0, float(items.weights[heaviest].sum()))
         variance = float(self._units_noise.variance(1))
         return Gauge(max(1.0, units), variance, min(max(1.0, scale), sqrt(self.items_per_unit)))

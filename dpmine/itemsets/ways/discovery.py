@@ -28,6 +28,8 @@ from dpmine.selection.top_k import NO_DELTA, OneShot, rounds_of, share_of_best
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
@@ -89,8 +91,7 @@ class Discovery:
 
     Attributes:
         rho: ρ > 0 of all looks.
-        delta: δ in (0, 1) of all looks; 0 where the items are public. Then all of them are released, and the search
-            ends once enough items stand out from the noise.
+        delta: δ in (0, 1) of all looks; 0 where the items are public: all of them are released.
         neighbors: the relation.
         items_per_unit: D ≥ 1, public.
         looks: how ρ is divided among the looks: whole numbers that stand in the ratio of their parts.
@@ -193,19 +194,31 @@ class Discovery:
         return self.release(transactions.item_weights(self.weights), bits=bits)
 
     def release(self, sums: NDArray[np.int64], *, bits: BitSource) -> Found:
-        """The items of these sums of weights (int64[N]).
+        """The items of these sums of weights (int64[N]), after as many looks as find enough."""
+        looks = self.each_look(sums, bits=bits)
+        found = next(looks)
+        while found.looks < len(self.looks) and len(found.codes) < self.enough:
+            found = next(looks)
+        return found
+
+    def each_look(self, sums: NDArray[np.int64], *, bits: BitSource) -> Iterator[Found]:
+        """The items of these sums after one look, two, …, each of which is taken when it is asked for.
 
         One of weight 0 is never released, as if it did not exist, unless items are public.
         """
         held = np.flatnonzero(sums) if self.delta else np.arange(len(sums))
-        total, found = np.zeros(len(held), np.int64), np.zeros(len(held), np.bool_)
-        looks = 0
-        while looks == 0 or (looks < len(self.looks) and np.count_nonzero(found) < self.enough):
-            noise = discrete_gaussian_array(len(held), self.scales[looks], bits=bits)
-            total += self.looks[looks] * (sums[held] + noise)
-            found |= total >= self.thresholds[looks]
-            looks += 1
-        return Found(held[found], looks, total[found]) if self.delta else Found(held, looks, total)
+        total, found = np.zeros(len(held), np.int64), np.full(len(held), not self.delta)
+        for look, (part, scale) in enumerate(zip(self.looks, self.scales, strict=True)):
+            total = total + part * (sums[held] + discrete_gaussian_array(len(held), scale, bits=bits))
+            found |= total >= self.thresholds[look]
+            yield Found(held[found], look + 1, total[found])
+
+    def reach(self, looks: int) -> tuple[float, float]:
+        """The threshold after some looks, and the deviation of the noise, in units that have one item alone."""
+        parts = self.looks[:looks]
+        unit = self.weight * sum(parts)
+        variance = sum((part * scale) ** 2 for part, scale in zip(parts, self.scales, strict=False))
+        return self.thresholds[looks - 1] / unit, sqrt(variance) / unit
 
 
 @dataclass(frozen=True, slots=True)
