@@ -152,7 +152,7 @@ class Input:
         if len(names) > 1 and (stray := [name for name in names if not Path(name).suffix and _is_missing(name)]):
             raise BadParameter(
                 f"{stray[0]!r} is read as a FILE, and there is none: names with spaces need quotes, and lists of names "
-                "commas (`features=age,hours`)."
+                "commas (`features=['age', 'hours']`)."
             )
 
     @cached_property

@@ -95,6 +95,9 @@ class Charge:
         return guarantee
 
 
+_LOSSES = ("epsilon", "delta", "epsilon_exact", "delta_exact")
+
+
 @dataclass
 class DryRun(Exception):
     """How a run ends that is checked up to its charge, and not charged.
@@ -113,7 +116,10 @@ class DryRun(Exception):
 
     def to_json(self) -> str:
         """As one JSON object."""
-        asked = {"dry_run": True, "job": self.job, "guarantee": self.guarantee.to_dict()}
+        guarantee = self.guarantee.to_dict()
+        if not self.guarantee.private:
+            guarantee |= dict.fromkeys(_LOSSES)  # null: an ε of 0 would be perfect privacy
+        asked = {"dry_run": True, "job": self.job, "guarantee": guarantee}
         return json.dumps({**asked, "left_afterwards": self.left or None}, ensure_ascii=False)
 
     def __str__(self) -> str:

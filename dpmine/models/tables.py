@@ -390,7 +390,7 @@ def _frame(columns: NamedColumns, names: Sequence[str]) -> DataFrame:
 
 def _require_apart(features: Sequence[str], label: str) -> None:
     if not features:
-        raise BadParameter("Name at least one feature (`features=a,b,c`).")
+        raise BadParameter("Name at least one feature (`features=['a', 'b', 'c']`).")
     if len(set(features)) < len(features):
         raise BadParameter("A feature is named twice: name each column once.")
     if label in features:

@@ -378,5 +378,10 @@ OPTIONS = {
     "hypothesis": HYPOTHESIS,
 }
 """By the name of the command, which is the kind of a job; in the order in which `--help` lists them."""
-_KEYS = {option.parameter or name: name for table in OPTIONS.values() for name, option in table.items()}
-"""By the names that the library's calls have for them."""
+_KEYS = {
+    option.parameter or name: name
+    for table in OPTIONS.values()
+    for name, option in table.items()
+    if option.in_jobs or name in _LEDGER
+}
+"""By the names that the library's calls have for them; a job file names its ledger once, in [budget]."""

@@ -63,7 +63,9 @@ def test_of_exact_supports_the_layout_is_said_and_no_value_read(destroyed: Path,
         "Its result would not be private.",
     ]
     assert "unit = who" in done.err
-    assert json.loads(run(*words, "--dry-run", "--format", "json").out)["guarantee"]["private"] is False
+    guarantee = json.loads(run(*words, "--dry-run", "--format", "json").out)["guarantee"]
+    assert guarantee["private"] is False
+    assert {guarantee[name] for name in ("epsilon", "epsilon_exact", "delta", "delta_exact", "rho")} == {None}
     assert_one_error(run(*words))
     assert_one_error(run(*words[:2], "--unit", "nobody", *words[4:], "--dry-run"))
 

@@ -123,7 +123,7 @@ MISTAKES = {
         "--ledger must name a file after three slashes and no options, such as sqlite:///old/budget.db."
     ),
     f"{SALES} --epsilon -1": "--epsilon must be greater than 0, such as 0.5.",
-    f"{SALES} --delta 1": "--delta must lie strictly between 0 and 1, such as 1e-6.",
+    f"{SALES} --delta 1": "--delta must be at least 0 and less than 1, such as 1e-6.",
     f"{SALES} --delta 0": (
         "delta = 0 leaves no mechanism without a public list of candidates: give delta, such as 1e-6, or the "
         "list (--catalogue FILE)."

@@ -61,12 +61,21 @@ SPELLED = {
     "`mechanism='large_margin'`": ("--mechanism large-margin", "mechanism = 'large_margin'"),
     "`target_bounds=(0, 100)`": ("--target-bounds 0,100", "target_bounds = [0, 100]"),
     "`hypotheses='stumps'`": ("--class stumps", "class = 'stumps'"),
+    "`features=['a', 'b']`": ("--features a,b", "features = ['a', 'b']"),
+    "`ledger=URL`": ("--ledger URL", "ledger = URL"),
+    "`not_private`": ("not_private (--not-private)", "`not_private`"),
+    "`engine='spark'`": ("--engine spark", "`engine='spark'`"),
     "`retry=True`": ("--retry", "`retry=True`"),
     "`catalogue='from-data'`": ("--catalogue-from-data", "catalogue = 'from-data'"),
     "`feature_bounds` must": ("feature_bounds (--lower, --upper) must", "`feature_bounds` must"),
     "a column `k={}`, or `k={1}`": ("a column --top {}, or --top {1}", "a column top = {}, or top = {1}"),
     "an item called `tea`, or `tea=1`": ("an item called `tea`, or `tea=1`", "an item called `tea`, or `tea=1`"),
 }
+
+
+def test_lists_in_messages_are_written_as_lists() -> None:
+    """Names with commas alone are neither Python nor TOML."""
+    assert [place for place, text in _texts() if re.search(r"`\w+=\w+(,\w+)+`", text)] == []
 
 
 @every("message", SPELLED)

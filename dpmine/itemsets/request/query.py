@@ -14,8 +14,8 @@ from dpmine.itemsets.ways.way import ListTerms
 from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import (
     Sizes,
+    below_one,
     count_or_share,
-    exact_number,
     least_count,
     named,
     parse_sizes,
@@ -77,7 +77,7 @@ class Query:
         return ListTerms(
             count,
             positive("epsilon", self.epsilon),
-            probability("delta", self.delta) if exact_number("delta", self.delta) else Fraction(0),
+            _delta(self.delta),
             Neighbors.parse(self.neighbors),
             sizes,
             None if items is None else len(items),
@@ -150,6 +150,12 @@ class Request:
         if mechanism != self.way.name:
             terms = replace(terms, kbar=None, max_items_per_unit=None)
         return _built(terms, self.query.release_support)[0]
+
+
+def _delta(given: Number) -> Fraction:
+    """δ in [0, 1): 0 asks for a pure guarantee. Raises BadParameter."""
+    delta = below_one("delta", given)
+    return probability("delta", delta) if delta else delta
 
 
 def _public_items(catalogue: object) -> pa.Array | None:

@@ -79,7 +79,8 @@ class PublicFeatures:
         count = len(self.features)
         if count < 2:
             raise BadParameter(
-                "separators weigh 2 features or more: give more (`features=A,B`), or stumps (`hypotheses='stumps'`)."
+                "separators weigh 2 features or more: give more (`features=['A', 'B']`), or stumps "
+                "(`hypotheses='stumps'`)."
             )
         usual = min(DEFAULT_RESOLUTION, finest_resolution(min(max(2, count), MOST_DIMENSIONS)))
         resolution = usual if self.resolution is None else self.resolution
