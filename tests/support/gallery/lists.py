@@ -8,13 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations
-from math import exp
+from itertools import combinations, product
+from math import exp, sqrt
 from typing import TYPE_CHECKING, Any
 
 import dpmine
 from dpmine.auditing import Claim, RowSets, ScoreVectors
 from dpmine.exact.bits import SystemBits
+from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts, Kind, Odd, Signed
+from dpmine.itemsets.best_first.holdings import Holdings
+from dpmine.itemsets.best_first.order import SLACK, Goal, NoisyWeights, Search
+from dpmine.itemsets.release.noise import DiscreteGaussian
+from dpmine.itemsets.ways.best_first import BestFirst
 from dpmine.itemsets.ways.discovery import Discover, Discovery
 from dpmine.itemsets.ways.items_first import ItemsFirst
 from dpmine.itemsets.ways.universe import ItemsetUniverse
@@ -38,6 +43,13 @@ ONE, NONE = Fraction(1), Fraction(0)
 ITEMS = 3
 BASKETS = [frozenset(), frozenset({0, 1, 2}), frozenset({0}), frozenset({0, 1}), frozenset({1, 2})]
 Lists = dict[Any, float]
+TWO_ITEMS = [(0,), (1,), (0, 1)]
+"""In the order in which best-first counting asks for them."""
+THREE = len(TWO_ITEMS)
+HUGE = 10**6
+"""A weight that no support reaches."""
+REACH = 4
+"""Beyond which noise of variance 1 is not enumerated: 7 in 10^6 of its probability."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +129,56 @@ class DiscoveredList:
 
 
 @dataclass(frozen=True)
+class CountedBestFirst:
+    """Three adaptive counts of itemsets of two items, with noise; a row is its unit's only basket.
+
+    Signs need the number of units, too: a fourth count.
+    """
+
+    way: BestFirst
+    kind: Kind
+    noise: DiscreteGaussian
+    exact_units: bool = False
+    """Whether the number of units has no noise: a mistake where it is not public."""
+
+    @property
+    def counts(self) -> int:
+        """How many have noise."""
+        return THREE + (isinstance(self.kind, Signed) and not self.exact_units)
+
+    def law(self, rows: Sequence[frozenset[int]]) -> Lists:
+        """Over all noises; the pair is counted unless an item is clearly worse than the other."""
+        variance, is_signed = float(self.noise.variance(self.counts)), isinstance(self.kind, Signed)
+        odd = [sum(len(row & set(asked)) % 2 for row in rows) for asked in TWO_ITEMS]
+        exact = [len(rows) - 2 * number for number in odd] if is_signed else odd
+        slack = SLACK * sqrt(variance * (self.counts - 2 if is_signed else 1))
+        found = Lists()
+        for noises in product(range(-REACH, REACH + 1), repeat=self.counts):
+            noisy = [value + noise for value, noise in zip([*exact, len(rows)], (*noises, 0), strict=False)]
+            is_skipped = abs(noisy[0] - noisy[1]) > slack
+            answers = (*noisy[:2], None if is_skipped else noisy[2], *(noisy[THREE:] if is_signed else ()))
+            mass = exp(-sum(noise**2 for noise in noises) / (2 * variance))
+            found[answers] = found.get(answers, 0.0) + mass
+        total = sum(found.values())
+        return {answers: mass / total for answers, mass in found.items()}
+
+    def run(self, rows: Sequence[frozenset[int]]) -> Any:
+        """All answers, as the way counts."""
+        bits, variance = SystemBits(), float(self.noise.variance(self.counts))
+
+        def draw() -> int:
+            return self.noise.draw(self.counts, bits=bits)
+
+        exact = self.kind.exact(Holdings([baskets_of(_units(rows), ITEMS)], (0, 1))).count
+        counts = Counts(self.kind, exact, draw, variance, THREE)
+        units = Answers(variance, len(rows) + draw(), 1) if self.counts > THREE else Answers(0.0, len(rows), 1)
+        counts.answers[EVERYBODY] = units
+        Search(counts, NoisyWeights([2 * HUGE, HUGE], 0.0), Goal((1, 2), 1), 1.0).run(THREE)
+        asked = [*TWO_ITEMS, *([EVERYBODY] if isinstance(self.kind, Signed) else [])]
+        return tuple(int(counts.answers[each].total) if each in counts.answers else None for each in asked)
+
+
+@dataclass(frozen=True)
 class Listed:
     """A list, its claim, and neighbours."""
 
@@ -139,6 +201,8 @@ def lists() -> Mapping[str, Listed]:
         first = items_first(relation)
         found[f"items_first, {relation}"] = Listed(ItemsFirstList(first), of(first), rows)
         discovered = discover(relation)
+        counted = best_first(relation)
+        found[f"best_first, three counts, {relation}"] = Listed(counted, at_five(counted), rows)
         found[f"discover, {relation}"] = Listed(DiscoveredList(discovered), of_zcdp(charge(discovered)), rows)
     return found
 
@@ -149,7 +213,14 @@ def broken_lists() -> Mapping[str, Listed]:
     peeled, first, found = OneShot.of(2, ONE, NONE, relation), items_first(relation), discover(relation)
     rows, scores = RowSets(BASKETS, relation, sizes=(2, 4)), ScoreVectors(neighbors=relation, sizes=(3,), lowest=0)
     narrow = replace(found, discovery=Coarse(found.discovery.rho, found.discovery.delta, relation, 1))
+    counted = replace(best_first(Neighbors.ADD_REMOVE), way=best_first(relation).way)
     return {
+        "the number of units is used and not paid for": Listed(
+            replace(best_first(Neighbors.ADD_REMOVE), exact_units=True),
+            at_five(counted),
+            RowSets(BASKETS, Neighbors.ADD_REMOVE, sizes=(2, 4)),
+        ),
+        "signs at the price of add-remove": Listed(counted, at_five(counted), rows),
         "each round has all of ε": Listed(Peeled(replace(peeled, round_epsilon=ONE)), of(peeled), scores),
         "the items have no noise": Listed(ItemsFirstList(first, exact_items=True), of(first), rows),
         "the threshold is for one item": Listed(Wide(narrow), of_zcdp(charge(found)), rows),
@@ -171,6 +242,18 @@ class Wide(DiscoveredList):
                 name = left[chosen[0]] if chosen else None
                 found[name] = found.get(name, 0.0) + mass * share
         return found
+
+
+def best_first(relation: Neighbors) -> CountedBestFirst:
+    """Three counts, and that of the units where signs need it; ρ = 3/2."""
+    kind = Odd() if relation is Neighbors.REPLACE_ONE else Signed()
+    way = BestFirst.of(ListTerms(1, ONE, Fraction(1, 10**6), relation, (1, 2), ITEMS))
+    return CountedBestFirst(way, kind, DiscreteGaussian(Fraction(3, 2)))
+
+
+def at_five(way: CountedBestFirst) -> Claim:
+    """What the counts' ρ implies at ε = 5: little beside it is lost by what is not enumerated."""
+    return Claim(5, delta_at(way.noise.rho, Fraction(5)))
 
 
 def items_first(relation: Neighbors) -> ItemsFirst:
