@@ -29,13 +29,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
-    from dpmine.itemsets.release.supports import Interval, SupportRelease
+    from dpmine.itemsets.release.supports import SupportRelease
     from dpmine.itemsets.transactions.interface import LoadedTransactions
     from dpmine.itemsets.ways.best_first import CountedItemsets
     from dpmine.ledger.ledger import Ledger
     from dpmine.parameters import Number
-
-_JOB = "frequent-itemsets"
 
 
 def frequent_itemsets(
@@ -107,7 +105,7 @@ def frequent_itemsets(
     known = _catalogue(catalogue)
     size = _max_size(max_size, known)
     terms = ListTerms(
-        _places(k),
+        1 if k is None else whole("`k`", k),
         positive("epsilon", epsilon),
         probability("delta", delta),
         Neighbors.parse(neighbors),
@@ -121,7 +119,7 @@ def frequent_itemsets(
 
     def planned(plan: LayoutPlan) -> None:
         charged = request.guarantee.for_unit(plan.unit_name)
-        announced(plan, notice, lambda: account.charge(charged, job=_JOB))
+        announced(plan, notice, lambda: account.charge(charged, job="frequent-itemsets"))
 
     loaded = read_transactions(
         data, columns, catalogue=known, progress=progress, memory=limit, planned=planned, engine=engine
@@ -151,9 +149,8 @@ class _Request:
         """Raises BadParameter."""
         if (min_support is None) is (k is None):
             raise BadParameter("Give either min_support (`min_support=0.02`) or the number of itemsets (`k=100`).")
-        if terms.candidates is not None and terms.count > terms.candidates:
-            most = terms.candidates
-            raise BadParameter(f"`k` must not exceed the {most} itemsets of the catalogue: give at most `k={most}`.")
+        if terms.count > (most := min(MOST_PLACES, terms.candidates or MOST_PLACES)):
+            raise BadParameter(f"`k` must be at most {most:,}: as many itemsets as the catalogue has, or a run counts.")
         number = None if units is None else number_of_units(units)
         support = None if min_support is None else count_or_share("min_support", min_support)
         if isinstance(support, Fraction) and number is not None:
@@ -171,7 +168,8 @@ class _Request:
         """What is counted of the transactions; everything after that is post-processing."""
         transactions = loaded.transactions
         counted = self.counting.count(transactions, several_baskets=loaded.several_baskets, bits=SystemBits())
-        supports, units = released(counted, transactions), self._units(counted)
+        supports = released(counted, transactions)
+        units = counted.units if self.units is None else (self.units, (self.units, self.units))
         threshold = None if self.support is None else _count_of(self.support, units[0])
         listed = _best(supports, threshold or 1, self.counting.k)
         return FrequentItemsets(
@@ -188,9 +186,6 @@ class _Request:
             type_name(loaded.item_type),
             loaded.several_baskets,
         )
-
-    def _units(self, counted: CountedItemsets) -> tuple[int, Interval]:
-        return counted.units if self.units is None else (self.units, (self.units, self.units))
 
     def _certain(self, listed: SupportRelease, most_units: int) -> tuple[bool, ...] | None:
         """Whether each surely has the support: a share even of the largest plausible number of units."""
@@ -230,13 +225,6 @@ def _complete_above(counted: CountedItemsets, supports: SupportRelease, listed: 
 
 def _count_of(support: int | Fraction, units: int) -> int:
     return support if isinstance(support, int) else least_count(support, units)
-
-
-def _places(k: int | None) -> int:
-    places = 1 if k is None else whole("`k`", k)
-    if places > MOST_PLACES:
-        raise BadParameter(f"`k` must be at most {MOST_PLACES:,}.")
-    return places
 
 
 def _max_size(wanted: int | None, catalogue: pa.Array | None) -> int:

@@ -218,10 +218,10 @@ class FrequentItemsets:
         """What the list may lack; nothing where nothing can be said."""
         if self.complete_above is None:
             return ""
+        covered = f"itemset of up to {self.max_size} of the {self.counted_items:,} counted items"
         return (
-            f"(With probability {float(LEVEL):.0%}, all intervals hold, and no other itemset of up to {self.max_size} of "
-            f"the {self.counted_items:,} counted items has a support above {self.complete_above:,}. Nothing is said of "
-            "items that were not counted.)"
+            f"(With probability {float(LEVEL):.0%}, all intervals hold, and no other {covered} has a support above "
+            f"{self.complete_above:,}. Nothing is said of items that were not counted.)"
         )
 
     def _share(self, count: int) -> float:

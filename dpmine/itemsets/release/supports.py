@@ -96,7 +96,7 @@ class SupportRelease:
     def only(self, itemsets: Sequence[Itemset]) -> SupportRelease:
         """What was released of `itemsets`, some of these, in their order; without unions."""
         known = self.by_itemset
-        values, intervals = (tuple(known[itemset][part] for itemset in itemsets) for part in (0, 1))
+        values, intervals = tuple(known[each][0] for each in itemsets), tuple(known[each][1] for each in itemsets)
         return replace(self, itemsets=tuple(itemsets), values=values, intervals=intervals, unions=None)
 
 
