@@ -158,7 +158,7 @@ class _Request:
         counting = AdaptiveCounts.of(terms, k, support or 0)
         if isinstance(support, int) and support < (least := counting.least_support()):
             raise BadParameter(
-                f"min_support {support:,} is below what this epsilon tells from noise: give at least {least:,}, or a "
+                f"min_support {support:,} is below what this epsilon distinguishes from noise: give at least {least:,}, or a "
                 "larger epsilon."
             )
         guarantee = Guarantee(terms.epsilon, terms.delta, terms.neighbors, concentrated=counting.zcdp)
@@ -198,9 +198,7 @@ class _Request:
         """Why the list is empty, or not to be trusted. By released numbers and parameters alone."""
         least = self.counting.least_support()
         if threshold is not None and threshold < least:
-            text = (
-                f"The threshold, {threshold:,}, is below what this epsilon tells from noise: {least:,} units would do."
-            )
+            text = f"The threshold, {threshold:,}, is below what this epsilon distinguishes from noise: {least:,} units would do."
         elif not listed.itemsets and self.counting.delta:
             text = self.counting.discovery.shortage()
         else:

@@ -1,4 +1,4 @@
-"""Itemsets of any size by counting the most promising one next, with noise: no candidates have to be listed.
+"""Itemsets of any size by counting the likeliest one next, with noise: no candidates have to be listed.
 
 Items come first, with noisy weights. A few counts say how many units there are, and how supports compare to weights.
 Then itemsets are counted, each one chosen by what was released before, and the uncertain ones again. The list, its
@@ -159,7 +159,7 @@ class AdaptiveCounts:
         return self.rho * (_WHOLE - sum(_LOOKS) - _UNITS - _SCALE) / _WHOLE
 
     def least_support(self) -> int:
-        """What the budget tells from noise: two standard deviations of a count, where as few as possible are taken."""
+        """What the budget distinguishes from noise: two standard deviations of a count, where as few as possible are taken."""
         deviation = sqrt(LEAST_COUNTS / (2 * self.least_rho()))
         return ceil(2 * deviation if self.neighbors is Neighbors.REPLACE_ONE else deviation)
 
