@@ -158,8 +158,8 @@ class _Request:
         counting = AdaptiveCounts.of(terms, k, support or 0)
         if isinstance(support, int) and support < (least := counting.least_support()):
             raise BadParameter(
-                f"min_support {support:,} is below what this epsilon distinguishes from noise: give at least {least:,}, or a "
-                "larger epsilon."
+                f"min_support {support:,} is below what this epsilon distinguishes from noise: give at least {least:,}, "
+                "or a larger epsilon."
             )
         guarantee = Guarantee(terms.epsilon, terms.delta, terms.neighbors, concentrated=counting.zcdp)
         return cls(counting, guarantee, support, number)
@@ -198,7 +198,7 @@ class _Request:
         """Why the list is empty, or not to be trusted. By released numbers and parameters alone."""
         least = self.counting.least_support()
         if threshold is not None and threshold < least:
-            text = f"The threshold, {threshold:,}, is below what this epsilon distinguishes from noise: {least:,} units would do."
+            text = f"The threshold, {threshold:,}, is small beside the noise at this epsilon: {least:,} units would do."
         elif not listed.itemsets and self.counting.delta:
             text = self.counting.discovery.shortage()
         else:

@@ -159,7 +159,7 @@ class AdaptiveCounts:
         return self.rho * (_WHOLE - sum(_LOOKS) - _UNITS - _SCALE) / _WHOLE
 
     def least_support(self) -> int:
-        """What the budget distinguishes from noise: two standard deviations of a count, where as few as possible are taken."""
+        """What stands out from noise: two standard deviations of a count, where as few as possible are taken."""
         deviation = sqrt(LEAST_COUNTS / (2 * self.least_rho()))
         return ceil(2 * deviation if self.neighbors is Neighbors.REPLACE_ONE else deviation)
 
