@@ -158,7 +158,7 @@ class _Request:
         counting = AdaptiveCounts.of(terms, k, support or 0)
         if isinstance(support, int) and support < (least := counting.least_support()):
             raise BadParameter(
-                f"min_support {support:,} is below what this epsilon distinguishes from noise: give at least {least:,}, "
+                f"min_support {support:,} is small beside the noise at this epsilon: give at least {least:,}, "
                 "or a larger epsilon."
             )
         guarantee = Guarantee(terms.epsilon, terms.delta, terms.neighbors, concentrated=counting.zcdp)

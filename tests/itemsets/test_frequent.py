@@ -178,9 +178,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a count of 0": ({"min_support": 0}, "min_support must be a count"),
     "too small a count": (
         {"min_support": 20},
-        "min_support 20 is below what this epsilon distinguishes from noise: give at",
+        "min_support 20 is small beside the noise at this epsilon: give at",
     ),
-    "a small share of public units": ({"min_support": "1%", "units": 300}, "min_support 3 is below"),
+    "a small share of public units": ({"min_support": "1%", "units": 300}, "min_support 3 is small"),
     "no size": ({"k": 5, "max_size": 0}, "max_size must be a whole number of at least 1"),
     "too large a size": ({"k": 5, "max_size": 13}, "max_size must be at most 12"),
     "a size above the catalogue": ({"k": 5, "max_size": 3, "catalogue": ["a", "b"]}, "max_size must not exceed the 2"),
