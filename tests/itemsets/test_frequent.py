@@ -227,6 +227,12 @@ def test_a_run_is_charged_before_data_are_read(tmp_path: Path) -> None:
         assert spent(url) == (1, Fraction(1, 10**6))
 
 
+def test_a_dry_run_reads_nothing() -> None:
+    said = str(dpmine.dry_run(dpmine.frequent_itemsets, SealedBaskets(), "2%", epsilon="0.5"))
+    assert said.startswith("Dry run of frequent-itemsets: no value was read, nothing charged.")
+    assert "ε = 0.5, δ = 1e-06 per row" in said
+
+
 @every("data", [[], [[]], [["a"]]])
 @every("relation", Neighbors)
 @every("options", [{"k": 3}, {"min_support": "50%"}, {"min_support": 500}])
