@@ -85,7 +85,17 @@ def read_transactions(
     `memory` that is too small for the items, or for the data of one unit.
     """
     reader: Reader = engine_of(engine, data).load()
-    return reader(data, columns, catalogue=catalogue, progress=progress, memory=memory, planned=planned, exact=exact)
+    called: list[LayoutPlan] = []
+
+    def charging(plan: LayoutPlan) -> None:
+        called.append(plan)
+        if planned is not None:
+            planned(plan)
+
+    loaded = reader(data, columns, catalogue=catalogue, progress=progress, memory=memory, planned=charging, exact=exact)
+    if not called:
+        raise LookupError(f"the engine {engine} did not call `planned`, which charges: nothing may be released")
+    return loaded
 
 
 def read_local(

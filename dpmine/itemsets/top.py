@@ -78,6 +78,7 @@ def top_itemset(
 
             - "items_first": items are chosen first, then itemsets of these
             - "discover": the same without a catalogue; items that many units have are found first
+            - "best_first": itemsets are counted with noise, the most promising one next; supports come with it
             - "auto": the one that needs the smallest lead at this ε, δ, relation and number of itemsets of the
               catalogue
         neighbors: "replace_one" (the number of units is public) or "add_remove".
@@ -204,7 +205,7 @@ def top_itemsets(
         size: items in an itemset: 2, or a range "2-3".
         epsilon: ε > 0 of all k together.
         delta: δ in [0, 1) of all k together.
-        mechanism: how they are chosen: a mechanism, "items_first", "discover" or "auto".
+        mechanism: how they are chosen: a mechanism, "items_first", "discover", "best_first" or "auto".
         neighbors: "replace_one" or "add_remove".
         unit: column(s) that name the privacy unit, the person to protect.
         basket: column(s) that distinguish the baskets of one unit.
@@ -231,7 +232,8 @@ def top_itemsets(
     "items_first" and "discover" choose items, then itemsets of these in one shot. Every other mechanism is run k times,
     each time on what is left. With k > 1, "auto" means one of the first two: the one that needs the smaller lead, by
     public parameters. Without a catalogue it means "discover" from k = 10 on, with one mostly "items_first" from k = 50
-    on. A pure mechanism uses δ too where that allows smaller noise, unless δ is 0.
+    on. For all sizes from 1 on it means "best_first" from k = 10 on, whose supports come with the list. A pure
+    mechanism uses δ too where that allows smaller noise, unless δ is 0.
 
     Example:
         >>> import dpmine
@@ -333,7 +335,7 @@ def _listed(
     charged: bool,
 ) -> TopItemsets:
     """The answer to a request: without itemsets whose released supports are too small, unless it asks for them."""
-    listed = itemsets if supports is None else supports.reaching(itemsets, request.min_support)
+    listed = itemsets if supports is None or request.lists_all else supports.reaching(itemsets, request.min_support)
     what_helps = ""
     if itemsets and not listed:
         what_helps = small_supports(len(itemsets), charged=charged)

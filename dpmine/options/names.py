@@ -97,9 +97,9 @@ MECHANISMS = (
 )
 """What chooses one candidate, in the order in which messages list them."""
 WAYS = (
+    Named("best_first", "dpmine.itemsets.ways.best_first:BestFirst"),
     Named("items_first", "dpmine.itemsets.ways.items_first:ItemsFirst"),
     Named("discover", "dpmine.itemsets.ways.discovery:Discover"),
-    Named("best_first", "dpmine.itemsets.ways.best_first:BestFirst"),
 )
 """What chooses a list of itemsets, beside the mechanisms."""
 SPARK = Registered("spark", "dpmine.itemsets.spark.loading:read_spark")

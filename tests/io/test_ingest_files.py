@@ -121,6 +121,24 @@ def test_files_whose_types_do_not_fit(tmp_path: Path) -> None:
         read_baskets(tmp_path, LONG)
 
 
+@every(
+    ("kind", "value", "other"),
+    [
+        (pa.int64(), 2**53 + 1, pa.array([0.5])),
+        (pa.timestamp("ms"), 2**62, pa.array([1], pa.timestamp("us"))),
+    ],
+)
+def test_a_value_that_the_common_type_of_files_cannot_hold_is_missing(
+    tmp_path: Path, kind: pa.DataType, value: int, other: pa.Array
+) -> None:
+    """Types are public, values are not: after the charge none of them may stop the run."""
+    pq.write_table(pa.table({"x": pa.array([1, value], pa.int64()).cast(kind)}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"x": other}), tmp_path / "b.parquet")
+    read = pa.Table.from_batches(open_input(Input(tmp_path)).batches(["x"])).column("x")
+    assert read.type == other.type
+    assert read.is_null().to_pylist() == [False, True, False]
+
+
 def test_column_names_with_dots(tmp_path: Path) -> None:
     data = pa.table({"u": [1], "u.i": ["a"], "items": [[1]], "items.more": [2]})
     pq.write_table(data, tmp_path / "x.parquet")

@@ -267,7 +267,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "cut for others": ({"mechanism": "exponential", "catalogue": list(ITEMS), "max_items_per_unit": 9}, "no option"),
     "no catalogue": ({"mechanism": "max_of_laplaces"}, "max_of_laplaces chooses among all itemsets"),
     "no delta": ({"delta": 0}, "delta must be"),
-    "delta of one": ({"delta": 1, "mechanism": "exponential", "catalogue": list(ITEMS)}, "delta must lie"),
+    "delta of one": ({"delta": 1, "mechanism": "exponential", "catalogue": list(ITEMS)}, "delta must be at least 0"),
 }
 
 

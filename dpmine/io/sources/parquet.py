@@ -167,8 +167,8 @@ class FileSource(Source):
 
     def _column(self, file: File, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
         if field.name not in file.keys:
-            return _cast(batch.column(field.name), field)
-        return _cast(key_column(file.keys[field.name], batch.num_rows), field)
+            return _cast(batch.column(field.name), field.type)
+        return _cast(key_column(file.keys[field.name], batch.num_rows), field.type)
 
 
 def _largest_chunk(footer: pq.FileMetaData, names: set[str]) -> int:
@@ -258,17 +258,18 @@ def _plain_footer(stream: pa.NativeFile) -> pq.FileMetaData:
     return pq.ParquetFile(pa.BufferReader(MAGIC[0] + before + key.lower() + after)).metadata
 
 
-def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
-    if column.type == field.type:
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """In the type that all files share; a value that this cannot hold is missing, or one row could stop a paid run."""
+    if column.type == kind:
         return column
     try:
-        return column.cast(field.type)
-    except pa.ArrowException as error:
+        return column.cast(kind)
+    except pa.ArrowInvalid as error:
         require_memory(error)
-        raise BadData(
-            f"Column {field.name!r} has different types in different files, and values that fit only one of them: "
-            "convert them to one type."
-        ) from None
+    if len(column) == 1:
+        return pa.nulls(1, kind)
+    half = len(column) // 2
+    return pa.concat_arrays([_cast(column[:half], kind), _cast(column[half:], kind)])
 
 
 Keys: TypeAlias = dict[str, str | None]

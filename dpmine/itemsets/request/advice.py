@@ -154,7 +154,8 @@ def _for_half(way: Way) -> int:
 def _better(request: Request) -> str:
     """The way that needs less, of what "auto" takes and of those that find items; "" where none does."""
     enough = {request.way.name: _for_half(request.way)}
-    for name in (AUTO, *(name for name, kind in WAYS.items() if kind.finds_items)):
+    finding = (name for name, kind in WAYS.items() if kind.finds_items and not kind.only_by_name(request.terms))
+    for name in (AUTO, *finding):
         with suppress(BadParameter):  # a discovery needs a δ, not too small an ε, and items that are not listed
             way = request.another_way(name, request.terms.epsilon)
             enough.setdefault(way.name, _for_half(way))

@@ -140,6 +140,11 @@ class Request:
         return cls(query, terms, items, way, split, guarantee, units, unions, least)
 
     @property
+    def lists_all(self) -> bool:
+        """Whether nothing is left out for a small support: where supports were not asked for, but came with the way."""
+        return self.min_support is None and self.query.release_support is None
+
+    @property
     def cut(self) -> int | None:
         """The number of items to which every unit is cut before anything is counted; None for no cut."""
         return None if self.way.finds_items else self.terms.max_items_per_unit

@@ -71,7 +71,7 @@ class Chosen(NamedTuple):
     Attributes:
         itemsets: best first; fewer than k where nothing else stands out.
         supports: noisy supports of sets of items (no codes), where the way releases them with its choice: those of
-            `itemsets` at least, and of all their subsets where the consistency is monotone. They are charged with it.
+            `itemsets` and of all their subsets, monotone, for rules may be made of them. They are charged with it.
     """
 
     itemsets: tuple[Itemset, ...]

@@ -12,8 +12,11 @@ from support.cases import every
 from support.oracles.ingest import CANARY, refused
 from support.reading import read_baskets
 
+import dpmine
 from dpmine.errors import BadData, BadParameter
 from dpmine.io.source import Columns
+from dpmine.itemsets.read import read_local
+from dpmine.options.names import Registered
 
 LONG = Columns(unit=("u",), item="i")
 TABLE = pa.table({"u": [1], "b": [2], "i": [CANARY], "l": [[CANARY]]})
@@ -187,3 +190,14 @@ def test_errors_of_foreign_objects_are_replaced() -> None:
 
     with refused(BadData, "Broken", "data frame"):
         read_baskets(Broken(), Columns())
+
+
+def test_an_engine_that_does_not_charge_releases_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def uncharged(data: Any, columns: Columns, *, planned: Any, **options: Any) -> Any:  # noqa: ARG001
+        return read_local(data, columns, planned=None, **options)
+
+    engine = Registered("uncharged", "somewhere")
+    monkeypatch.setattr(Registered, "load", lambda self: uncharged)  # noqa: ARG005
+    monkeypatch.setattr("dpmine.itemsets.read.engine_of", lambda name, data: engine)  # noqa: ARG005
+    with pytest.raises(LookupError, match="did not call `planned`"):
+        dpmine.top_itemsets([["a", "b"]], 1, mechanism="exponential", catalogue=["a", "b"])
