@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from dpmine.io.input import Input
     from dpmine.itemsets.exact_supports import itemset_supports
+    from dpmine.itemsets.frequent import frequent_itemsets
     from dpmine.itemsets.top import top_itemset, top_itemsets
     from dpmine.ledger.dry_ledger import dry_run
     from dpmine.ledger.ledger import Ledger
@@ -87,6 +88,7 @@ __all__ = [
     "audit",
     "discover_items",
     "dry_run",
+    "frequent_itemsets",
     "itemset_supports",
     "law",
     "plan",
@@ -105,6 +107,7 @@ _HOMES = {
     "io.input": "Input",
     "itemsets.discover": "discover_items",
     "itemsets.exact_supports": "itemset_supports",
+    "itemsets.frequent": "frequent_itemsets",
     "itemsets.top": "top_itemset top_itemsets",
     "ledger.dry_ledger": "dry_run",
     "ledger.ledger": "Ledger",

@@ -1,4 +1,4 @@
-"""Which itemset is counted next: the most promising one, judged by what was released so far alone.
+"""Which itemset is counted next: the likeliest to be frequent, judged by what was released so far alone.
 
 Everything here is post-processing: item numbers, noisy weights and estimates come in, itemsets come out.
 """
@@ -82,7 +82,7 @@ class Search:
         self._supports: dict[Itemset, float] = {}
         self._sorted: list[float] = []
         self._items: list[int] = []  # counted, in this order
-        self._scale = scale
+        self._scale = self._first_scale = scale
         self._queue: list[tuple[float, Itemset]] = []
         self._known: set[Itemset] = set()
         self._by_weight = deque(sorted(range(len(weights.values)), key=lambda item: (-weights.values[item], item)))
@@ -121,11 +121,11 @@ class Search:
             self._push(larger)
 
     def _ratios(self) -> Iterator[float]:
-        """Support over weight of the counted items: weights count units with many items less."""
+        """Support over weight, as first measured and of the counted items: weights count units with many items less."""
         for item in self._items:
             if self._weights.values[item] > 0:
                 yield self._supports[item,] / self._weights.values[item]
-        yield 1.0
+        yield self._first_scale
 
     def _push_items(self, number: int) -> None:
         for _ in range(min(number, len(self._by_weight))):

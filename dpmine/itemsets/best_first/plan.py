@@ -26,7 +26,7 @@ _NOISY, _THIN = 0.35, 15.0
 """They are where a support's deviation exceeds this share of the least one, and a unit holds fewer likely itemsets."""
 _DEVIATIONS = 4.0
 """Of a count, in the least support that is wanted: about as many counts as keep their noise below that."""
-_LEAST_COUNTS, _MOST_COUNTS = 100, 5000
+LEAST_COUNTS, _MOST_COUNTS = 100, 5000
 
 
 class Gauge(NamedTuple):
@@ -100,7 +100,7 @@ class Planner:
             return ceil(COUNTS_A_PLACE * self.goal.k)
         halves = 4 if isinstance(kind, (Centred, Signed)) else 1
         fine = floor(min(halves * 2 * float(self.rho) * (least / _DEVIATIONS) ** 2, _MOST_COUNTS))
-        return min(_MOST_COUNTS, max(_LEAST_COUNTS, fine, ceil(COUNTS_A_PLACE * likely)))
+        return min(_MOST_COUNTS, max(LEAST_COUNTS, fine, ceil(COUNTS_A_PLACE * likely)))
 
     def _deviation(self, counts: int, gauge: Gauge) -> float:
         """Of an item's support, about."""

@@ -1,4 +1,4 @@
-"""What is left of the counts is asked again where it tells most: near the border of the list. Post-processing."""
+"""What is left of the counts is asked again where it matters most: near the border of the list. Post-processing."""
 
 from __future__ import annotations
 

@@ -90,11 +90,14 @@ class SupportRelease:
     def of_parts(self, itemsets: Sequence[Itemset]) -> SupportRelease:
         """What was released of `itemsets`, some of these, and of their subsets."""
         wanted = set(with_subsets(itemsets) if self.consistency is Consistency.MONOTONE else itemsets)
-        rows = zip(self.itemsets, self.values, self.intervals, strict=True)
-        kept = [row for row in rows if row[0] in wanted]
-        named, values, intervals = ([*column] for column in zip(*kept, strict=True)) if kept else ([], [], [])
-        unions = self.unions and self.unions.of_parts(itemsets)
-        return replace(self, itemsets=tuple(named), values=tuple(values), intervals=tuple(intervals), unions=unions)
+        kept = self.only([itemset for itemset in self.itemsets if itemset in wanted])
+        return replace(kept, unions=self.unions and self.unions.of_parts(itemsets))
+
+    def only(self, itemsets: Sequence[Itemset]) -> SupportRelease:
+        """What was released of `itemsets`, some of these, in their order; without unions."""
+        known = self.by_itemset
+        values, intervals = tuple(known[each][0] for each in itemsets), tuple(known[each][1] for each in itemsets)
+        return replace(self, itemsets=tuple(itemsets), values=values, intervals=intervals, unions=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class Query:
             Neighbors.parse(self.neighbors),
             sizes,
             None if items is None else len(items),
-            from_data=_is_from_data(self.catalogue),
+            from_data=is_from_data(self.catalogue),
             kbar=None if self.kbar is None else public_count("kbar", self.kbar),
             max_items_per_unit=None if most is None else whole("max_items_per_unit", most),
             mechanism=plain_name(self.mechanism),
@@ -119,7 +119,7 @@ class Request:
     def of(cls, query: Query) -> Request:
         """Raises BadParameter, NotPrivate or UnreadableFile (the catalogue)."""
         sizes = parse_sizes(query.size)
-        items = _public_items(query.catalogue)
+        items = public_items(query.catalogue)
         terms = query.terms(items, sizes)
         require_possible(terms)
         way, supports = _built(terms, query.release_support)
@@ -163,16 +163,17 @@ def _delta(given: Number) -> Fraction:
     return probability("delta", delta) if delta else delta
 
 
-def _public_items(catalogue: object) -> pa.Array | None:
+def public_items(catalogue: object) -> pa.Array | None:
     """The public list; None where there is none."""
-    if catalogue is None or _is_from_data(catalogue):
+    if catalogue is None or is_from_data(catalogue):
         return None
     from dpmine.itemsets.ingest.catalogue import read_catalogue
 
     return read_catalogue(catalogue)
 
 
-def _is_from_data(catalogue: object) -> bool:
+def is_from_data(catalogue: object) -> bool:
+    """Whether the items that are seen are asked for, which is not private."""
     return isinstance(catalogue, str) and catalogue == FROM_DATA
 
 

@@ -1,4 +1,4 @@
-"""Itemsets of any size by counting the most promising one next, with noise: no candidates have to be listed.
+"""Itemsets of any size by counting the likeliest one next, with noise: no candidates have to be listed.
 
 Items come first, with noisy weights. A few counts say how many units there are, and how supports compare to weights.
 Then itemsets are counted, each one chosen by what was released before, and the uncertain ones again. The list, its
@@ -22,13 +22,21 @@ from dpmine.itemsets.best_first.bounds import Bounds
 from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts
 from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.itemsets.best_first.order import Goal, NoisyWeights, Search
-from dpmine.itemsets.best_first.plan import AGAIN, CAPPED_A_PLACE, COUNTS_A_PLACE, Gauge, Planner, likely_shares
+from dpmine.itemsets.best_first.plan import (
+    AGAIN,
+    CAPPED_A_PLACE,
+    COUNTS_A_PLACE,
+    LEAST_COUNTS,
+    Gauge,
+    Planner,
+    likely_shares,
+)
 from dpmine.itemsets.best_first.recount import count_again
 from dpmine.itemsets.release.noise import DiscreteGaussian
 from dpmine.itemsets.release.supports import Consistency, SupportRelease
 from dpmine.itemsets.ways.discovery import DIGITS, Discovery, items_per_unit
 from dpmine.itemsets.ways.way import Chosen, Way
-from dpmine.privacy import Zcdp
+from dpmine.privacy import Neighbors, Zcdp
 from dpmine.selection.top_k import NO_DELTA, rounds_of, share_of_best
 from dpmine.zcdp import rho_at
 
@@ -41,7 +49,6 @@ if TYPE_CHECKING:
     from dpmine.itemsets.ways.discovery import Found
     from dpmine.itemsets.ways.universe import ItemsetUniverse
     from dpmine.itemsets.ways.way import ListTerms
-    from dpmine.privacy import Neighbors
 
 BEST_FIRST = "best_first"
 LARGEST_SIZE = 12
@@ -126,6 +133,18 @@ class AdaptiveCounts:
     items_per_unit: int
     support: int | Fraction = 0
 
+    @classmethod
+    def of(cls, terms: ListTerms, k: int | None, support: int | Fraction = 0) -> Self:
+        """Within (ε, δ); half of δ is for items that are not public. Raises BadParameter where ε or δ are too small."""
+        slack = Fraction(0) if terms.catalogue_size is not None else terms.delta / 2
+        rho = decimal_below(rho_at(terms.epsilon, terms.delta - slack), DIGITS)
+        if not rho:
+            raise BadParameter("epsilon is too small to count itemsets at this delta: give a larger one.")
+        most = items_per_unit(terms.max_items_per_unit)
+        counting = cls(terms.sizes, k, rho, slack, terms.neighbors, most, support)
+        _ = counting.discovery  # before anything is charged
+        return counting
+
     @cached_property
     def discovery(self) -> Discovery:
         """What weighs the items. Raises BadParameter where ρ is too small."""
@@ -144,6 +163,11 @@ class AdaptiveCounts:
     def least_rho(self) -> Fraction:
         """What the itemsets' counts have, if all looks are taken."""
         return self.rho * (_WHOLE - sum(_LOOKS) - _UNITS - _SCALE) / _WHOLE
+
+    def least_support(self) -> int:
+        """What stands out from noise: two standard deviations of a count, where as few as possible are taken."""
+        deviation = sqrt(LEAST_COUNTS / (2 * self.least_rho()))
+        return ceil(2 * deviation if self.neighbors is Neighbors.REPLACE_ONE else deviation)
 
     def count(self, transactions: Transactions, *, several_baskets: bool, bits: BitSource) -> CountedItemsets:
         """Everything but the list. `several_baskets`: whether a unit may have more than one, a fact of the layout."""
@@ -262,13 +286,7 @@ class BestFirst(Way):
     @classmethod
     def of(cls, terms: ListTerms) -> Self:
         """`max_items_per_unit`: how many of its items a unit may weigh; all of them count in supports."""
-        slack = Fraction(0) if terms.catalogue_size is not None else terms.delta / 2
-        rho = decimal_below(rho_at(terms.epsilon, terms.delta - slack), DIGITS)
-        if not rho:
-            raise BadParameter(f"epsilon is too small for {BEST_FIRST} at this delta: give a larger one.")
-        most = items_per_unit(terms.max_items_per_unit)
-        counting = AdaptiveCounts(terms.sizes, terms.count, rho, slack, terms.neighbors, most)
-        _ = counting.discovery  # before anything is charged
+        counting = AdaptiveCounts.of(terms, terms.count)
         return cls(terms.count, terms.epsilon, terms.delta, terms.neighbors, counting)
 
     @property

@@ -1,0 +1,236 @@
+"""What `frequent_itemsets` returns: itemsets with supports and intervals, what the list may lack, and the guarantee."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from dpmine.errors import BadParameter
+from dpmine.itemsets.release.noise import LEVEL
+from dpmine.itemsets.release.results import listed_items
+from dpmine.itemsets.release.supports import in_order
+from dpmine.markup import html_table
+from dpmine.parameters import exact_number, named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+
+    from dpmine.itemsets.release.supports import Interval, Itemset, SupportRelease
+    from dpmine.markup import Document
+    from dpmine.parameters import Number
+    from dpmine.privacy import Guarantee
+
+_ROWS = 20
+"""Of the table that is printed."""
+
+
+class RuleMetric(StrEnum):
+    """What rules are kept by."""
+
+    CONFIDENCE = "confidence"
+    LIFT = "lift"
+    LEVERAGE = "leverage"
+    CONVICTION = "conviction"
+
+
+@dataclass(frozen=True, slots=True)
+class FrequentItemsets:
+    """Itemsets by falling noisy support, with every subset of each of them.
+
+    Attributes:
+        supports: the itemsets, their noisy supports and intervals. With probability `supports.level`, all intervals
+            hold the true supports, `units` holds the true number, and `complete_above` is true, all together.
+        certain: for each itemset, whether its whole interval reaches the threshold, whatever number of units is
+            plausible; None where the best k were asked for.
+        threshold: the least noisy support that is listed, in units; None where the best k were asked for.
+        units: the number of units and its interval; of a public number both ends are that number.
+        counted: how many itemsets were counted.
+        counted_items: how many of them are single items.
+        max_size: the most items of an itemset.
+        complete_above: the largest support that an itemset may have that is not listed, of up to `max_size` of the
+            counted items. Nothing is said of items that were not counted. None where no item was counted.
+        guarantee: that of the whole run.
+        advice: where the list is empty, or mostly noise, why, and what helps.
+        item_type: "int64", "uint64" or "string", as declared; "" for baskets of Python values.
+        several_baskets: whether the layout lets a unit have more than one basket.
+
+    Example:
+        >>> import dpmine
+        >>> baskets = [["bread", "milk"], ["bread", "milk", "tea"]] * 2000
+        >>> found = dpmine.frequent_itemsets(baskets, "75%", epsilon=5)
+        >>> [sorted(itemset) for itemset in found.maximal()]
+        [['bread', 'milk']]
+        >>> all(found.certain)
+        True
+    """
+
+    supports: SupportRelease
+    certain: tuple[bool, ...] | None
+    threshold: int | None
+    units: tuple[int, Interval]
+    counted: int
+    counted_items: int
+    max_size: int
+    complete_above: int | None
+    guarantee: Guarantee
+    advice: str = ""
+    item_type: str = ""
+    several_baskets: bool = False
+
+    def __len__(self) -> int:
+        """The number of itemsets; a result without any is false."""
+        return len(self.itemsets)
+
+    def __iter__(self) -> Iterator[Itemset]:
+        """The itemsets, best first."""
+        return iter(self.itemsets)
+
+    @property
+    def itemsets(self) -> tuple[Itemset, ...]:
+        """The itemsets, best first; items are texts or integers."""
+        return self.supports.itemsets
+
+    @property
+    def noisy_supports(self) -> tuple[int, ...]:
+        """Those of `itemsets`, in units."""
+        return tuple(value for value, _ in self.supports.by_itemset.values())
+
+    @property
+    def intervals(self) -> tuple[Interval, ...]:
+        """The least and the largest plausible support of each of `itemsets`."""
+        return self.supports.intervals
+
+    def maximal(self) -> tuple[Itemset, ...]:
+        """The itemsets that no other listed one contains, best first."""
+        parts = {itemset - {item} for itemset in self.itemsets for item in itemset}
+        return tuple(itemset for itemset in self.itemsets if itemset not in parts)
+
+    def rules(self, metric: str = "confidence", min_threshold: Number = 0.5) -> pd.DataFrame:
+        """Association rules of the listed itemsets, out of released supports alone: no further budget.
+
+        Args:
+            metric: "confidence"; or "lift", "leverage" or "conviction", which need a public number of units with one
+                basket each.
+            min_threshold: the least of the metric that is listed.
+
+        Returns a frame as that of `TopItemsets.rules`. Raises BadParameter where there is no such metric.
+        """
+        from dpmine.itemsets.release.rules import association_rules, confidence
+
+        kept_by = named(RuleMetric, "metric", metric)
+        by_confidence = kept_by is RuleMetric.CONFIDENCE
+        least = (confidence if by_confidence else _number)(min_threshold, "min_threshold")
+        if not by_confidence and (not self._units_are_exact or self.several_baskets):
+            raise BadParameter(f"{kept_by} needs units with one basket each, and their public number: give `units=N`.")
+        rules = association_rules(
+            self.supports,
+            units=max(1, self.units[0]) if self._units_are_exact else None,
+            min_confidence=least if by_confidence else 0,
+            several_baskets=self.several_baskets,
+        )
+        return rules if by_confidence else rules[rules[kept_by] >= float(least)].reset_index(drop=True)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A frame with the columns support (a share of `units`), itemsets (frozensets), count, low, high and certain.
+
+        mlxtend's `association_rules` reads it. `certain` is missing (NA) where the best k were asked for.
+        """
+        import pandas as pd
+
+        certain = self.certain or [pd.NA] * len(self)
+        return pd.DataFrame(
+            {
+                "support": pd.Series([self._share(value) for value in self.noisy_supports], dtype="float64"),
+                "itemsets": pd.Series(self.itemsets, dtype="object"),
+                "count": pd.Series(self.noisy_supports, dtype="int64"),
+                "low": pd.Series([low for low, _ in self.intervals], dtype="int64"),
+                "high": pd.Series([high for _, high in self.intervals], dtype="int64"),
+                "certain": pd.Series(certain, dtype="boolean"),
+            }
+        )
+
+    def to_dict(self) -> Document:
+        """A plain form for JSON."""
+        from dpmine.version import __version__
+
+        certain = self.certain or [None] * len(self)
+        rows = zip(self.itemsets, self.noisy_supports, self.intervals, certain, strict=True)
+        return {
+            "itemsets": [
+                {
+                    "items": in_order(itemset),
+                    "noisy_support": value,
+                    "interval": list(interval),
+                    "support": self._share(value),
+                    "certain": sure,
+                }
+                for itemset, value, interval, sure in rows
+            ],
+            "threshold": self.threshold,
+            "units": {"noisy_number": self.units[0], "interval": list(self.units[1])},
+            "max_size": self.max_size,
+            "complete_above": self.complete_above,
+            "counted": self.counted,
+            "counted_items": self.counted_items,
+            "guarantee": self.guarantee.to_dict(),
+            **({"advice": self.advice} if self.advice else {}),
+            "dpmine": __version__,
+        }
+
+    def to_json(self) -> str:
+        """One JSON object, on one line."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    def __str__(self) -> str:
+        """The first rows as a table, with what the list may lack and the guarantee below it."""
+        rows = self._rows()
+        table = [self._columns, *rows[:_ROWS]] if rows else []
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+        more = [f"… and {len(rows) - _ROWS:,} more"] if len(rows) > _ROWS else []
+        return "\n".join([*lines, *more, *self._remarks()])
+
+    def _repr_html_(self) -> str:
+        """What `str` says, as a table: notebooks show it."""
+        return html_table(self._columns, self._rows(), self._remarks())
+
+    @property
+    def _columns(self) -> list[str]:
+        return ["noisy support", "interval", "share", *([] if self.certain is None else ["certain"]), "itemset"]
+
+    def _rows(self) -> list[list[str]]:
+        certain = [[]] * len(self) if self.certain is None else [["yes" if sure else "likely"] for sure in self.certain]
+        rows = zip(self.itemsets, self.noisy_supports, self.intervals, certain, strict=True)
+        return [
+            [f"{value:,}", f"{low:,} to {high:,}", f"{self._share(value):.3%}", *sure, listed_items(in_order(itemset))]
+            for itemset, value, (low, high), sure in rows
+        ]
+
+    def _remarks(self) -> list[str]:
+        empty = "" if self.itemsets else "No itemset is listed."
+        return [*filter(None, [empty, self.advice, self._lacking()]), f"({self.guarantee})"]
+
+    def _lacking(self) -> str:
+        """What the list may lack; nothing where nothing can be said."""
+        if self.complete_above is None:
+            return ""
+        covered = f"itemset of up to {self.max_size} of the {self.counted_items:,} counted items"
+        return (
+            f"(With probability {float(LEVEL):.0%}, all intervals hold, and no other {covered} has a support above "
+            f"{self.complete_above:,}. Nothing is said of items that were not counted.)"
+        )
+
+    def _share(self, count: int) -> float:
+        return min(1.0, count / max(1, self.units[0]))
+
+    @property
+    def _units_are_exact(self) -> bool:
+        return self.units[1] == (self.units[0], self.units[0])
+
+
+def _number(value: Number, name: str) -> Number:
+    return exact_number(name, value)
