@@ -49,12 +49,12 @@ class Plan(NamedTuple):
     Attributes:
         kind: of the counts.
         counts: how many there are at most.
-        price: how far one unit moves all of them together, in squares.
+        sensitivity: the squared L2 sensitivity of all of them together, and of what a cap adds.
     """
 
     kind: Kind
     counts: int
-    price: int
+    sensitivity: int
 
 
 @dataclass(frozen=True, slots=True)

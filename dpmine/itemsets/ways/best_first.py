@@ -225,16 +225,16 @@ class AdaptiveCounts:
     ) -> CountedItemsets:
         """The itemsets that were counted, all their parts among them, with intervals that hold together."""
         plan, goal = planner.plan(items.weights.tolist(), gauge), planner.goal
-        noise, price = DiscreteGaussian(items.rho), plan.price
+        noise, sensitivity = DiscreteGaussian(items.rho), plan.sensitivity
         exact = plan.kind.exact(holdings)
-        variance = float(noise.variance(price))
-        counts = Counts(plan.kind, exact.count, lambda: noise.draw(price, bits=bits), variance, plan.counts)
+        variance = float(noise.variance(sensitivity))
+        counts = Counts(plan.kind, exact.count, lambda: noise.draw(sensitivity, bits=bits), variance, plan.counts)
         counts.answers[EVERYBODY] = Answers(gauge.variance, gauge.units, 1)
         search = Search(counts, NoisyWeights(items.weights.tolist(), items.deviation), goal, gauge.scale)
         search.run(plan.counts - int(AGAIN * plan.counts))
         count_again(counts, search.counted, goal)
-        error = noise.half_width(price, 1 - (1 - _LEVEL_OF_COUNTS) / (plan.counts + 1))
-        hidden = 0 if exact.hidden is None else max(0, exact.hidden() + noise.draw(price, bits=bits) + error)
+        error = noise.half_width(sensitivity, 1 - (1 - _LEVEL_OF_COUNTS) / (plan.counts + 1))
+        hidden = 0 if exact.hidden is None else max(0, exact.hidden() + noise.draw(sensitivity, bits=bits) + error)
         of_units = self._units_noise.half_width(1, _LEVEL_OF_UNITS)
         bounds = Bounds.of(counts, search.counted, error, of_units, hidden)
         about = round(gauge.units)

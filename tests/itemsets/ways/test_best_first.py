@@ -60,7 +60,7 @@ def test_what_is_counted_follows_from_public_facts_and_released_numbers(
     rho = Fraction(1, 1000) if noisy else Fraction(1000)
     plan = Planner(Goal((1, 12), 100), rho, relation, several).plan([20.0] * 200, Gauge(1e4, 1.0, 1.0))
     assert type(plan.kind) is kind
-    assert plan.price == (81 if noisy else plan.counts)
+    assert plan.sensitivity == (81 if noisy else plan.counts)
 
 
 def test_likely_shares_are_the_largest_products() -> None:
