@@ -94,7 +94,7 @@ def read_transactions(
 
     loaded = reader(data, columns, catalogue=catalogue, progress=progress, memory=memory, planned=charging, exact=exact)
     if not called:
-        raise LookupError(f"the engine {engine} did not call `planned`, which charges: nothing may be released")
+        raise LookupError(f"the engine {engine} read without a charge: nothing may be released")
     return loaded
 
 

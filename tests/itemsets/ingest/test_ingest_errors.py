@@ -199,5 +199,5 @@ def test_an_engine_that_does_not_charge_releases_nothing(monkeypatch: pytest.Mon
     engine = Registered("uncharged", "somewhere")
     monkeypatch.setattr(Registered, "load", lambda self: uncharged)  # noqa: ARG005
     monkeypatch.setattr("dpmine.itemsets.read.engine_of", lambda name, data: engine)  # noqa: ARG005
-    with pytest.raises(LookupError, match="did not call `planned`"):
+    with pytest.raises(LookupError, match="read without a charge"):
         dpmine.top_itemsets([["a", "b"]], 1, mechanism="exponential", catalogue=["a", "b"])
