@@ -78,7 +78,8 @@ def top_itemset(
 
             - "items_first": items are chosen first, then itemsets of these
             - "discover": the same without a catalogue; items that many units have are found first
-            - "best_first": itemsets of all sizes are counted with noise, each chosen by the counts before; supports come with it
+            - "best_first": itemsets of all sizes are counted with noise, each chosen by the counts before;
+              supports come with it
             - "auto": the one that needs the smallest lead at this ε, δ, relation and number of itemsets of the
               catalogue
         neighbors: "replace_one" (the number of units is public) or "add_remove".

@@ -259,7 +259,7 @@ def _plain_footer(stream: pa.NativeFile) -> pq.FileMetaData:
 
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """In the type that all files share; a value that this cannot hold is missing, or one row could stop a charged run."""
+    """In the type that all files share; a value that it cannot hold is missing: no row may stop a charged run."""
     if column.type == kind:
         return column
     try:
