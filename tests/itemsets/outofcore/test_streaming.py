@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from support.cases import every
 from support.effort import examples
 from support.oracles.ingest import contents, expected, refused
+from support.oracles.itemsets import held
 from support.reading import IN_CHUNKS, read_baskets
 
 from dpmine.errors import BadParameter
@@ -169,6 +170,7 @@ def test_bounded_contributions(rows: list[Row], once: bool, limit: int) -> None:
     assert found.item_weights(weights).tolist() == known.item_weights(weights).tolist()
     items, weights = range(0, len(known.labels), 2), np.arange(1000, 0, -1)
     assert found.pair_weights(items, weights).tolist() == known.pair_weights(items, weights).tolist()
+    assert held(found, items) == held(known, items)
 
 
 @settings(max_examples=examples(10))

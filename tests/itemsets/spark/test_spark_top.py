@@ -11,6 +11,7 @@ import pytest
 from support.conformance.sources import table_of
 from support.datasets import mushroom
 from support.numpy_bits import NumpyBits
+from support.oracles.itemsets import held
 from support.oracles.spark import LONG, answers, on_spark, random_rows
 from support.reading import read_baskets
 
@@ -75,6 +76,7 @@ def test_units_are_cut_and_weighed_as_they_are_here(spark: Any, limit: int) -> N
         assert there.item_weights(weights).tolist() == here.item_weights(weights).tolist()
         items, for_pairs = [0, 2, 5, 7, 11], np.arange(99, 89, -1)
         assert there.pair_weights(items, for_pairs).tolist() == here.pair_weights(items, for_pairs).tolist()
+        assert held(there, items) == held(here, items)
         assert answers(there.truncated(limit).miner(), 2, 1) == answers(here.truncated(limit).miner(), 2, 1)
         there.close()
 

@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.itemsets.counting.miner import BasketsInMemory
+from dpmine.itemsets.transactions.interface import Transactions
 from support.datasets import shared_path
 
 Units = Sequence[Sequence[Iterable[int]]]
@@ -64,3 +66,10 @@ def shared_baskets(name: str) -> BasketsInMemory:
         unit_starts=np.arange(len(starts), dtype=np.int64),
         unit="row",
     )
+
+
+def held(transactions: Transactions, codes: Sequence[int]) -> dict[tuple[int, ...], int]:
+    """How many units hold no item, each of these and each pair of them, out of the baskets that an engine gives."""
+    holdings = Holdings(transactions.baskets_of(codes), codes)
+    asked = [chosen for size in range(3) for chosen in combinations(range(len(codes)), size)]
+    return {chosen: holdings.support(chosen) for chosen in asked}
