@@ -125,7 +125,7 @@ class Task:
         return settings if test is Variant.SHARP else PaperSettings.like(settings)
 
     def run(self, outcome: SearchOutcome | Untested) -> Run:
-        excess = -float(self.objective.leads(outcome.weights[np.newaxis])[0])
+        excess = float(self.objective.excess_risks(outcome.weights[np.newaxis])[0])
         kept = isinstance(outcome, Untested) or outcome.step is not None
         return Run(float(outcome.charge), excess, kept)
 
@@ -137,7 +137,7 @@ class Walk:
         self.bounds, self._task, self._levels = task.bounds, task, task.levels(steps)
         self._rest = iter(falling_noise(task.objective, method, self._levels, DELTA, bits=BITS))
         self._seen: list[np.ndarray] = []
-        self._gaps: dict[bytes, float] = {}
+        self._excesses: dict[bytes, float] = {}
 
     def __iter__(self) -> Iterator[np.ndarray]:
         for place in count():
@@ -148,18 +148,18 @@ class Walk:
                 self._seen.append(following)
             yield self._seen[place]
 
-    def leads(self, hypotheses: np.ndarray) -> np.ndarray:
+    def excess_risks(self, hypotheses: np.ndarray) -> np.ndarray:
         keys = [row.tobytes() for row in hypotheses]
-        new = [place for place, key in enumerate(keys) if key not in self._gaps]
+        new = [place for place, key in enumerate(keys) if key not in self._excesses]
         if new:
-            found = self._task.objective.leads(hypotheses[new])
-            self._gaps.update((keys[place], float(gap)) for place, gap in zip(new, found, strict=True))
-        return np.array([self._gaps[key] for key in keys])
+            found = self._task.objective.excess_risks(hypotheses[new])
+            self._excesses.update((keys[place], float(excess)) for place, excess in zip(new, found, strict=True))
+        return np.array([self._excesses[key] for key in keys])
 
     def search(self, settings: AccuracySettings) -> Run:
         terms: Any = settings.terms(self.bounds)
         outcome = search(self, terms.epsilons, terms.queries(self), terms.test, bits=BITS)
-        excess = -float(self.leads(outcome.weights[np.newaxis])[0])
+        excess = float(self.excess_risks(outcome.weights[np.newaxis])[0])
         return Run(float(outcome.charge), excess, outcome.step is not None)
 
 
@@ -224,7 +224,7 @@ def rounds(task: Task, targets: tuple[Fraction, ...], runs: int) -> Results:
 
 def table(task: Task, found: Results) -> None:
     objective = task.objective
-    zero = -float(objective.leads(np.zeros((1, task.problem.dimension)))[0])
+    zero = float(objective.excess_risks(np.zeros((1, task.problem.dimension)))[0])
     print(
         f"\n{task.problem.name}: n = {task.problem.size:,}, p = {task.problem.dimension}, {task.radius} radius "
         f"{task.bounds.radius:.2f}, ‖θ*‖ {np.linalg.norm(objective.minimiser):.2f}, excess risk of 0: {zero:.4f}"

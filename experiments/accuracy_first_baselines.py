@@ -162,7 +162,7 @@ def doubling(objective: Objective, method: Method, search: Doubling, *, bits: Bi
     require_increasing(search.epsilons)
     for steps, epsilon in enumerate(search.epsilons, start=1):
         weights = one_hypothesis(objective, method, epsilon, bits=bits)
-        excess = -Fraction(float(objective.leads(weights[np.newaxis])[0]))
+        excess = Fraction(float(objective.excess_risks(weights[np.newaxis])[0]))
         if search.accepts(excess, bits=bits):
             return SearchOutcome(steps - 1, weights, search.cost(steps))
     return SearchOutcome(None, weights, search.cost(len(search.epsilons)))

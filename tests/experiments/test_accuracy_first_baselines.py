@@ -81,8 +81,8 @@ class Fixed(Objective):
     def values(self, hypotheses: Floats) -> Floats:
         raise NotImplementedError
 
-    def leads(self, hypotheses: Floats) -> Floats:
-        return np.full(len(hypotheses), -self.excess)
+    def excess_risks(self, hypotheses: Floats) -> Floats:
+        return np.full(len(hypotheses), self.excess)
 
 
 def fixed(excess: float) -> Fixed:
@@ -271,7 +271,7 @@ def test_bounds_hold_on_average(method: Method, constants: Variant, ball: Varian
     for objective in objectives:
         bits = NumpyBits(11)
         runs = [from_theory(objective, method, target, constants=constants, bits=bits) for _ in range(60)]
-        excess = -objective.leads(np.array([run.weights for run in runs]))
+        excess = objective.excess_risks(np.array([run.weights for run in runs]))
         assert excess.mean() + 4 * excess.std() / math.sqrt(60) <= target
         assert {run.charge for run in runs} == {theory_level(objective.bounds, method, target, constants)}
 

@@ -81,9 +81,9 @@ class Objective:
     def values(self, hypotheses: Floats) -> Floats:
         """L(θ) for every row θ, up to a constant. Private."""
 
-    def leads(self, hypotheses: Floats) -> Floats:
-        """L(θ*) − L(θ) for every row θ, shape (k,): minus the excess risk. Private."""
-        return np.asarray(self._least - self.values(hypotheses))
+    def excess_risks(self, hypotheses: Floats) -> Floats:
+        """L(θ) − L(θ*) for every row θ, shape (k,). Private."""
+        return np.asarray(self.values(hypotheses) - self._least)
 
     @cached_property
     def _least(self) -> float:

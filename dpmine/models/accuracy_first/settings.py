@@ -59,10 +59,10 @@ class SearchTerms:
 
         def answers(hypotheses: Floats) -> list[Fraction]:
             widths = self.sensitivities(np.linalg.norm(hypotheses, axis=1))
-            leads = objective.leads(hypotheses)
+            excesses = objective.excess_risks(hypotheses)
             return [
-                (allowed + Fraction(float(lead))) / Fraction(float(width))
-                for lead, width in zip(leads, widths, strict=True)
+                (allowed - Fraction(float(excess))) / Fraction(float(width))
+                for excess, width in zip(excesses, widths, strict=True)
             ]
 
         return answers

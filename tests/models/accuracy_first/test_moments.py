@@ -170,7 +170,7 @@ def test_mean_excess_is_below_what_theory_says(kind: str, method: str) -> None:
             draws += list(covariance_hypotheses(found, [epsilon], bits=bits))
         else:
             draws += list(output_hypotheses(found, [epsilon], bits=bits))
-    mean = -float(found.leads(np.array(draws)).mean())
+    mean = float(found.excess_risks(np.array(draws)).mean())
     assert 0.0 < mean <= expected_excess(kind, method, found.bounds, float(epsilon))
 
 
@@ -195,4 +195,6 @@ def test_users_units(kind: str, intercept: bool) -> None:
         weights, table = np.append(coefficients, constant / 5), np.column_stack([features, np.full(60, 5.0)])
     excess = -Records(kind, table, y, np.ones(60), float(ridge)).gap(weights)
     assert excess > 0.01
-    assert float(units.risk(Fraction(1))) * excess == pytest.approx(-float(found.leads(theta[np.newaxis])[0]), rel=1e-6)
+    assert float(units.risk(Fraction(1))) * excess == pytest.approx(
+        float(found.excess_risks(theta[np.newaxis])[0]), rel=1e-6
+    )

@@ -102,6 +102,6 @@ def test_batches_do_not_change_answers_much(problem: Any) -> None:
     """Products of matrices round in other ways; by far less than the bound."""
     objective, _, _ = problem()
     hypotheses = np.random.default_rng(5).uniform(-0.5, 0.5, (40, 3))
-    single = np.concatenate([objective.leads(row[np.newaxis]) for row in hypotheses])
-    assert np.abs(objective.leads(hypotheses) - single).max() <= objective.bounds.rounding
+    single = np.concatenate([objective.excess_risks(row[np.newaxis]) for row in hypotheses])
+    assert np.abs(objective.excess_risks(hypotheses) - single).max() <= objective.bounds.rounding
     assert (single <= objective.bounds.rounding).all()
