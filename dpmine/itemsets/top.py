@@ -363,7 +363,8 @@ def _chosen(request: Request, miner: SupportSource, baskets: Transactions, *, se
     """The chosen itemsets as codes, best first."""
     smallest, largest = request.terms.sizes
     possible = range(smallest, min(largest, baskets.catalogue_size) + 1)
-    if not possible:
+    # Whether the data have items at all is private: what releases supports releases none of them then, by itself.
+    if not possible and not request.way.releases_supports:
         return Chosen(())
     universe = ItemsetUniverse(
         miner,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support.oracles.itemsets import baskets_of
 
+import dpmine
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.best_first.counts import Capped, Centred, Odd, Plain, Signed
 from dpmine.itemsets.best_first.order import Goal
@@ -70,3 +71,11 @@ def test_likely_shares_are_the_largest_products() -> None:
     ]
     assert likely_shares(items, 9) == pytest.approx(sorted(products, reverse=True)[:9])
     assert len(likely_shares(items, 99)) == 15
+
+
+@pytest.mark.parametrize("baskets", [[[]] * 50, [["a"]] * 50, [["a"]] * 50 + [["b"]]])
+def test_supports_are_released_whatever_items_exist(baskets: list[list[str]]) -> None:
+    """No pair is possible of fewer than two items, and how many there are is private."""
+    found = dpmine.top_itemsets(baskets, 3, size="2-3", mechanism="best_first")
+    assert found.supports is not None
+    assert (found.supports.itemsets, len(found.rules())) == ((), 0)
