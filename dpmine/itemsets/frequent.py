@@ -13,9 +13,10 @@ from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.release.frequent import FrequentItemsets
 from dpmine.itemsets.release.results import type_name
 from dpmine.itemsets.release.rules import number_of_units
-from dpmine.itemsets.request.query import MOST_PLACES, is_from_data, public_items
+from dpmine.itemsets.release.supports import LARGEST_SUPPORT
+from dpmine.itemsets.request.query import is_from_data, public_items
 from dpmine.itemsets.transactions.memory import parse_memory
-from dpmine.itemsets.ways.best_first import LARGEST_SIZE, AdaptiveCounts, released
+from dpmine.itemsets.ways.best_first import LARGEST_SIZE, MOST_PLACES, AdaptiveCounts, released
 from dpmine.itemsets.ways.way import ListTerms
 from dpmine.ledger.charging import Account
 from dpmine.options.names import LOCAL
@@ -150,11 +151,13 @@ class _Request:
         if (min_support is None) is (k is None):
             raise BadParameter("Give either min_support (`min_support=0.02`) or the number of itemsets (`k=100`).")
         if terms.count > (most := min(MOST_PLACES, terms.candidates or MOST_PLACES)):
-            raise BadParameter(f"`k` must be at most {most:,}: as many itemsets as the catalogue has, or a run counts.")
+            raise BadParameter(f"`k` must be at most {most:,}, and no more than a catalogue has itemsets.")
         number = None if units is None else number_of_units(units)
         support = None if min_support is None else count_or_share("min_support", min_support)
         if isinstance(support, Fraction) and number is not None:
             support = least_count(support, number)
+        if isinstance(support, int) and support > LARGEST_SUPPORT:
+            raise BadParameter("min_support is more than any number of units: give a smaller count, or a share.")
         counting = AdaptiveCounts.of(terms, k, support or 0)
         if isinstance(support, int) and support < (least := counting.least_support()):
             raise BadParameter(
@@ -177,6 +180,7 @@ class _Request:
             self._certain(listed, units[1][1]),
             threshold,
             units,
+            self.units is not None,
             len(supports.itemsets),
             sum(len(itemset) == 1 for itemset in supports.itemsets),
             self.counting.sizes[1],

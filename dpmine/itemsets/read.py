@@ -94,6 +94,7 @@ def read_transactions(
 
     loaded = reader(data, columns, catalogue=catalogue, progress=progress, memory=memory, planned=charging, exact=exact)
     if not called:
+        loaded.close()
         raise LookupError(f"the engine {engine} read without a charge: nothing may be released")
     return loaded
 

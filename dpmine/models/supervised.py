@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -72,7 +73,9 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator[Settings]):  # type: i
     def _require_public(self, X: Entries, y: Entries, units: Entries) -> None:
         if self.classes is None:
             bounding = EVERY_ROW if units is None else Bounding(units=Units.of(units, "unit"))
-            checked_labels(self, y, shape_of(X)[0], known=bounding.known)
+            with warnings.catch_warnings():  # the fit itself says what it makes of a column
+                warnings.simplefilter("ignore", DataConversionWarning)
+                checked_labels(self, y, shape_of(X)[0], known=bounding.known)
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()

@@ -181,12 +181,13 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "min_support 20 is small beside the noise at this epsilon: give at",
     ),
     "a small share of public units": ({"min_support": "1%", "units": 300}, "min_support 3 is small"),
+    "more than any count": ({"min_support": 10**400}, "min_support is more than any number of units"),
     "no size": ({"k": 5, "max_size": 0}, "max_size must be a whole number of at least 1"),
     "too large a size": ({"k": 5, "max_size": 13}, "max_size must be at most 12"),
     "a size above the catalogue": ({"k": 5, "max_size": 3, "catalogue": ["a", "b"]}, "max_size must not exceed the 2"),
     "k above the catalogue": ({"k": 5, "catalogue": ["a", "b"]}, "`k` must be at most 3"),
     "k of 0": ({"k": 0}, "`k` must be a whole number of at least 1"),
-    "a huge k": ({"k": 10**6}, "`k` must be at most 100,000"),
+    "a huge k": ({"k": 10**6}, "`k` must be at most 2,000"),
     "items of the data": ({"k": 5, "catalogue": "from-data"}, "leave the catalogue out, or give a public one"),
     "no delta": ({"k": 5, "delta": 0}, "delta must lie strictly between 0 and 1"),
     "no epsilon": ({"k": 5, "epsilon": 0}, "epsilon must be greater than 0"),
@@ -206,6 +207,15 @@ def test_nothing_is_charged_for_what_cannot_be_run(name: str, tmp_path: Path) ->
         dpmine.frequent_itemsets(SealedData(), **options, ledger=url, dataset="shop")
     assert "\n" not in str(error.value)
     assert spent(url) == (0, 0)
+
+
+@pytest.mark.parametrize("relation", Neighbors)
+def test_no_units_are_within_their_interval(relation: Neighbors) -> None:
+    """At a large ε the noise is 0; the number is not raised to 1, nor taken for public."""
+    found = dpmine.frequent_itemsets([], "50%", epsilon=10**6, neighbors=relation)
+    assert (found.units, found.units_are_public, len(found)) == ((0, (0, 0)), False, 0)
+    with pytest.raises(dpmine.BadParameter, match="lift needs units with one basket each"):
+        found.rules("lift")
 
 
 def test_the_smallest_count_that_is_advised_is_accepted() -> None:

@@ -6,10 +6,12 @@ A unit holds an itemset if one of its baskets contains all of it. Nothing here i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpmine.itemsets.outofcore.spill import SpillFile
 from dpmine.kernels import kernel
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     Words = NDArray[np.uint64]
 
 _WORD = 64  # baskets
+_RESIDENT = 1 << 23
+"""Words that stay in memory, 64 MB: the rest is in a temporary file, or `memory` would not hold."""
 
 _set_bits = kernel("set_bits")
 
@@ -41,10 +45,11 @@ class HeldItems:
     unit_starts: NDArray[np.int64] | None
 
     @classmethod
-    def of(cls, baskets: Baskets, codes: Sequence[int]) -> HeldItems:
-        """The items `codes` of these baskets, numbered 0, 1, … in this order."""
-        width = -(-baskets.basket_count // _WORD)
-        words = np.zeros((len(codes) + 1, width), np.uint64)
+    def of(cls, baskets: Baskets, codes: Sequence[int], file: SpillFile | None = None) -> HeldItems:
+        """The items `codes` of these baskets, numbered 0, 1, … in this order; in the file, where there is one."""
+        shape = words_of(baskets, codes)
+        words = np.zeros(shape, np.uint64) if file is None else file.zeros(shape, np.uint64)
+        width = shape[1]
         offsets = np.full(baskets.catalogue_size, len(codes) * width, np.int64)  # the last row is of all other items
         offsets[np.asarray(codes, np.int64)] = np.arange(len(codes)) * width
         _set_bits(baskets.items, baskets.basket_starts, offsets, words.reshape(-1))
@@ -69,6 +74,11 @@ class HeldItems:
         return odd
 
 
+def words_of(baskets: Baskets, codes: Sequence[int]) -> tuple[int, int]:
+    """Rows and columns of the bits of these baskets and items: a row more than items."""
+    return len(codes) + 1, -(-baskets.basket_count // _WORD)
+
+
 class Holdings:
     """The items of all units, and the supports of itemsets of them."""
 
@@ -77,9 +87,12 @@ class Holdings:
         self.units = 0
         """How many there are, those with empty baskets alone included."""
         self.parts: list[HeldItems] = []
+        room, file = _RESIDENT, None
         for part in parts:
             self.units += part.total_units
-            self.parts += [HeldItems.of(part, codes)] if part.basket_count else []
+            room -= prod(words_of(part, codes))
+            file = SpillFile() if file is None and room < 0 else file
+            self.parts += [HeldItems.of(part, codes, file)] if part.basket_count else []
 
     def support(self, itemset: Sequence[int]) -> int:
         """How many units hold the itemset: all of them, where it is empty."""

@@ -33,14 +33,19 @@ class Gauge(NamedTuple):
     """What a first measure said: of the units, and of items' supports beside their weights.
 
     Attributes:
-        units: about how many there are, at least 1.
+        number: of units, with noise.
         variance: of that number.
         scale: how many times its weight an item's support is.
     """
 
-    units: float
+    number: int
     variance: float
     scale: float
+
+    @property
+    def units(self) -> int:
+        """About how many there are, at least 1."""
+        return max(1, self.number)
 
 
 class Plan(NamedTuple):

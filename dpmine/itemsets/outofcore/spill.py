@@ -77,6 +77,17 @@ class SpillFile:
         self._end += extent.length
         return extent
 
+    def zeros(self, shape: tuple[int, int], kind: type[Number]) -> NDArray[Number]:
+        """An array of zeros in the file, which the system may write back where memory is scarce."""
+        offset, size = self._end, shape[0] * shape[1] * np.dtype(kind).itemsize
+        try:
+            os.posix_fallocate(self._file.fileno(), offset, max(1, size))  # a full disk would end the process later
+        except OSError:
+            self.close()
+            raise UnreadableFile(f"A temporary file cannot be written, the disk may be full: {_ADVICE}") from None
+        self._end += size
+        return np.memmap(self._file, kind, "r+", offset, shape)
+
     def append_table(self, table: pa.Table) -> Extent:
         """Write a table as an Arrow stream."""
         sink = pa.BufferOutputStream()

@@ -48,6 +48,7 @@ class FrequentItemsets:
             plausible; None where the best k were asked for.
         threshold: the least noisy support that is listed, in units; None where the best k were asked for.
         units: the number of units and its interval; of a public number both ends are that number.
+        units_are_public: whether the number was given, not counted.
         counted: how many itemsets were counted.
         counted_items: how many of them are single items.
         max_size: the most items of an itemset.
@@ -72,6 +73,7 @@ class FrequentItemsets:
     certain: tuple[bool, ...] | None
     threshold: int | None
     units: tuple[int, Interval]
+    units_are_public: bool
     counted: int
     counted_items: int
     max_size: int
@@ -124,11 +126,11 @@ class FrequentItemsets:
         kept_by = named(RuleMetric, "metric", metric)
         by_confidence = kept_by is RuleMetric.CONFIDENCE
         least = (confidence if by_confidence else _number)(min_threshold, "min_threshold")
-        if not by_confidence and (not self._units_are_exact or self.several_baskets):
+        if not by_confidence and (not self.units_are_public or self.several_baskets):
             raise BadParameter(f"{kept_by} needs units with one basket each, and their public number: give `units=N`.")
         rules = association_rules(
             self.supports,
-            units=max(1, self.units[0]) if self._units_are_exact else None,
+            units=max(1, self.units[0]) if self.units_are_public else None,
             min_confidence=least if by_confidence else 0,
             several_baskets=self.several_baskets,
         )
@@ -171,7 +173,7 @@ class FrequentItemsets:
                 for itemset, value, interval, sure in rows
             ],
             "threshold": self.threshold,
-            "units": {"noisy_number": self.units[0], "interval": list(self.units[1])},
+            "units": {"number": self.units[0], "interval": list(self.units[1]), "public": self.units_are_public},
             "max_size": self.max_size,
             "complete_above": self.complete_above,
             "counted": self.counted,
@@ -226,10 +228,6 @@ class FrequentItemsets:
 
     def _share(self, count: int) -> float:
         return min(1.0, count / max(1, self.units[0]))
-
-    @property
-    def _units_are_exact(self) -> bool:
-        return self.units[1] == (self.units[0], self.units[0])
 
 
 def _number(value: Number, name: str) -> Number:

@@ -86,6 +86,7 @@ class Query:
             max_items_per_unit=None if most is None else whole("max_items_per_unit", most),
             mechanism=plain_name(self.mechanism),
             not_private=self.not_private,
+            unions=self.lift_of is not None,
         )
 
 

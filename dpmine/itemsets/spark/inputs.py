@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from dpmine.errors import UnreadableFile
-from dpmine.io.arrow import is_integer, is_text
+from dpmine.io.arrow import LONGEST_TEXT, is_integer, is_text
 from dpmine.io.files import READ_ERRORS, Encrypted, reason, shown_name
 from dpmine.io.source import ArrowSource
 from dpmine.io.sources.parquet import partition_keys, read_footer
@@ -159,7 +159,7 @@ class SparkSource:
     def _long(self, plan: LayoutPlan) -> SparkRows:
         kind = self.source.type_of(plan.items[0])
         units, baskets = plan.unit_columns, plan.basket_columns
-        keys = [self._column(name).alias(key) for name, key in zip(plan.keys, (*units, *baskets), strict=True)]
+        keys = [self._key(name).alias(key) for name, key in zip(plan.keys, (*units, *baskets), strict=True)]
         item = _item(self._column(plan.items[0]), kind).alias(ITEM)
         rows = self.frame.select(*keys, item).dropna()
         return SparkRows(rows, units, baskets, rows_are_units=False, kind=kind, owners=None, counted=self.frame)
@@ -168,7 +168,7 @@ class SparkSource:
         """Each row is a basket, and its own unit where none is named."""
         kind, items = self._lists(plan)
         units = plan.unit_columns if plan.unit else ()
-        keys = [self._column(name).alias(key) for name, key in zip(plan.unit, units, strict=True)]
+        keys = [self._key(name).alias(key) for name, key in zip(plan.unit, units, strict=True)]
         row = functions.monotonically_increasing_id().alias("r")
         baskets = self.frame.select(*keys, row, functions.array_distinct(items).alias("items"))
         owners = baskets.where(functions.col("items").isNotNull()).select(*(units or ("r",))).dropna()
@@ -188,6 +188,10 @@ class SparkSource:
     def _column(self, name: str) -> Column:
         return functions.col(f"c{self.source.names.index(name)}")
 
+    def _key(self, name: str) -> Column:
+        column = self._column(name)
+        return _short(column) if is_text(self.source.type_of(name)) else column
+
 
 def _item(column: Column, kind: pa.DataType) -> Column:
     """Integers of one width, or texts."""
@@ -195,7 +199,12 @@ def _item(column: Column, kind: pa.DataType) -> Column:
         return column.cast("bigint")
     if not is_text(kind):
         return column.cast("string") if pa.types.is_null(kind) else column
-    return functions.make_valid_utf8(column.cast("string"))  # as `valid_texts` does here
+    return _short(functions.make_valid_utf8(column.cast("string")))  # as `valid_texts` does here
+
+
+def _short(texts: Column) -> Column:
+    """With null for those that are too long, as `without_long_texts` does here."""
+    return functions.when(functions.octet_length(texts) <= LONGEST_TEXT, texts)
 
 
 _SQL = "org.apache.spark.sql."

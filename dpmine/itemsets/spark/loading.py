@@ -272,8 +272,6 @@ class SparkBaskets(Transactions):
         """See `Transactions`: the rows of these items come to the driver."""
         with replacing(UNREADABLE):
             rows = self.coded(codes).toArrow()
-        for name in self.rows.keys:  # a text that is too long has no code: with -1 for one, rows would change units
-            rows = rows.filter(pa.array(coded(rows.column(name)).codes >= 0))
         units, baskets = (
             [coded(rows.column(name)) for name in names] for names in (self.rows.units, self.rows.baskets)
         )

@@ -58,6 +58,8 @@ _LOOKS, _UNITS, _SCALE, _WHOLE = (2, 3, 4), Fraction(1, 2), Fraction(1, 2), 20
 
 The rest is for itemsets.
 """
+MOST_PLACES = 2000
+"""Itemsets that are listed at most: each takes several counts, one after the other."""
 MANY_PLACES = 10
 """From here on "auto" counts best first, for all sizes: docs/explanation/measured/itemset_lists.md compares."""
 _REASON = (
@@ -69,7 +71,7 @@ _SURELY = 1.5
 _GAUGED = 5
 """Items of the largest weights, whose supports are counted to learn what weights say of supports."""
 _MOST_ITEMS = 2000
-"""Of which itemsets are made where all of some support are wanted."""
+"""Of which itemsets are made, at most."""
 _LEVEL_OF_COUNTS, _LEVEL_OF_UNITS = Fraction(955, 1000), Fraction(995, 1000)
 """Of the counts' intervals, all together, and of that of the number of units: both hold with probability 0.95."""
 
@@ -196,7 +198,7 @@ class AdaptiveCounts:
         looks = released.looks
         left = self.rho * (_WHOLE - sum(_LOOKS[:looks]) - _UNITS - _SCALE) / _WHOLE
         weights = released.totals / (self.discovery.weight * sum(_LOOKS[:looks]))
-        most = _MOST_ITEMS if self.k is None else ceil(CAPPED_A_PLACE * self.k)
+        most = _MOST_ITEMS if self.k is None else min(_MOST_ITEMS, ceil(CAPPED_A_PLACE * self.k))
         best = np.sort(np.argsort(-weights, kind="stable")[:most])
         return WeighedItems(released.codes[best], weights[best], self.discovery.reach(looks)[1], left, looks)
 
@@ -218,7 +220,7 @@ class AdaptiveCounts:
         supports = sum(holdings.support([item]) + noise.draw(_GAUGED, bits=bits) for item in range(len(codes)))
         scale = supports / max(1.0, float(items.weights[heaviest].sum()))
         variance = float(self._units_noise.variance(1))
-        return Gauge(max(1.0, units), variance, min(max(1.0, scale), sqrt(self.items_per_unit)))
+        return Gauge(units, variance, min(max(1.0, scale), sqrt(self.items_per_unit)))
 
     def _counted(
         self, holdings: Holdings, items: WeighedItems, gauge: Gauge, planner: Planner, bits: BitSource
@@ -229,7 +231,7 @@ class AdaptiveCounts:
         exact = plan.kind.exact(holdings)
         variance = float(noise.variance(sensitivity))
         counts = Counts(plan.kind, exact.count, lambda: noise.draw(sensitivity, bits=bits), variance, plan.counts)
-        counts.answers[EVERYBODY] = Answers(gauge.variance, gauge.units, 1)
+        counts.answers[EVERYBODY] = Answers(gauge.variance, gauge.number, 1)
         search = Search(counts, NoisyWeights(items.weights.tolist(), items.deviation), goal, gauge.scale)
         search.run(plan.counts - int(AGAIN * plan.counts))
         count_again(counts, search.counted, goal)
@@ -237,11 +239,10 @@ class AdaptiveCounts:
         hidden = 0 if exact.hidden is None else max(0, exact.hidden() + noise.draw(sensitivity, bits=bits) + error)
         of_units = self._units_noise.half_width(1, _LEVEL_OF_UNITS)
         bounds = Bounds.of(counts, search.counted, error, of_units, hidden)
-        about = round(gauge.units)
         return CountedItemsets(
             tuple(items.codes.tolist()),
             bounds,
-            (about, (max(0, about - of_units), about + of_units)),
+            (max(0, gauge.number), (max(0, gauge.number - of_units), max(0, gauge.number + of_units))),
             bounds.largest(search.frontier) if search.counted else None,
             noise,
         )
@@ -268,6 +269,10 @@ class BestFirst(Way):
             return f"{BEST_FIRST} finds the items by itself: leave the catalogue out, or give a public one."
         if terms.kbar is not None:
             return f"{BEST_FIRST} has no option kbar: it keeps as many items as it finds."
+        if terms.unions:
+            return f"{BEST_FIRST} counts no unions of baskets: leave `lift_of` out, or name another mechanism."
+        if terms.count > MOST_PLACES:
+            return f"{BEST_FIRST} lists at most {MOST_PLACES:,} itemsets: give a smaller `k`, or another mechanism."
         if terms.sizes[1] > LARGEST_SIZE:
             return f"{BEST_FIRST} counts all subsets of an itemset: size must be at most {LARGEST_SIZE}."
         return None if terms.delta else NO_DELTA

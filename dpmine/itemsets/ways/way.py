@@ -40,6 +40,7 @@ class ListTerms:
         max_items_per_unit: of a unit's items, how many may count or be named; None for the way's own number.
         mechanism: the way's name, or the mechanism's.
         not_private: whether what is not private was opted in to.
+        unions: whether supports of the units' unions are to be released, too.
     """
 
     count: int
@@ -53,6 +54,7 @@ class ListTerms:
     max_items_per_unit: int | None = None
     mechanism: str = AUTO
     not_private: bool = False
+    unions: bool = False
 
     @property
     def has_catalogue(self) -> bool:

@@ -20,15 +20,15 @@ ERROR, ERROR_OF_ALL = 3, 2
 
 
 @pytest.mark.parametrize("kind", [Plain(), Centred(), Signed(), Odd(), Capped(2)])
-@given(units=UNITS, noises=st.lists(st.integers(-ERROR, ERROR), min_size=9, max_size=9), extreme=st.booleans())
+@given(units=UNITS, noises=st.lists(st.integers(-ERROR, ERROR), min_size=11, max_size=11), extreme=st.booleans())
 def test_all_intervals_hold_together(kind: Kind, units: list[frozenset[int]], noises: list[int], extreme: bool) -> None:
-    """Counts are asked for once, two of them twice; the extreme noises are the largest ones of either sign."""
+    """Counts are asked for once, two of them three times; the extreme noises are the largest ones of either sign."""
     drawn = [(ERROR if noise > 0 else -ERROR) if extreme else noise for noise in noises]
     exact = kind.exact(Holdings([baskets_of([[unit] for unit in units], len(ITEMS))], ITEMS))
     left = iter(drawn)
     counts = Counts(kind, exact.count, lambda: next(left), 1.0, len(drawn))
     counts.answers[EVERYBODY] = Answers(1.0, len(units) - ERROR_OF_ALL, 1)
-    for itemset in [*ITEMSETS, *ITEMSETS[:2]]:
+    for itemset in [*ITEMSETS, *ITEMSETS[:2], *ITEMSETS[:2]]:
         counts.ask(itemset)
     hidden = 0 if exact.hidden is None else exact.hidden()
     bounds = Bounds.of(counts, ITEMSETS, ERROR, ERROR_OF_ALL, hidden)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import prod
+from typing import TYPE_CHECKING
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from support.oracles.itemsets import baskets_of
 
-from dpmine.itemsets.best_first.holdings import Holdings
+from dpmine.itemsets.best_first.holdings import Holdings, words_of
+
+if TYPE_CHECKING:
+    import pytest
 
 ITEMS = range(5)
 BASKET = st.frozensets(st.sampled_from(ITEMS), min_size=1)
@@ -60,3 +66,15 @@ def test_two_askers_do_not_share_their_caps() -> None:
     found = holdings([[frozenset({0})]])
     first, second = found.capped(1).support, found.capped(1).support
     assert [first([0]), first([0]), second([0])] == [1, 0, 1]
+
+
+def test_bits_beyond_the_room_in_memory_are_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    units: Units = [[frozenset({0, 1}), frozenset({2})], [frozenset({0})], [frozenset({1, 2})]] * 100
+    parts = [baskets_of(units), baskets_of(units[:50])]
+    held = [Holdings(parts, (0, 2, 1))]
+    monkeypatch.setattr("dpmine.itemsets.best_first.holdings._RESIDENT", prod(words_of(parts[0], range(3))))
+    held.append(Holdings(parts, (0, 2, 1)))
+    assert [isinstance(part.words, np.memmap) for part in held[1].parts] == [False, True]
+    for itemset in [(0,), (1, 2), (0, 1, 2), (0, 2)]:
+        assert held[0].support(itemset) == held[1].support(itemset)
+        assert held[0].capped(1).support(itemset) == held[1].capped(1).support(itemset)

@@ -81,6 +81,45 @@ def test_units_are_cut_and_weighed_as_they_are_here(spark: Any, limit: int) -> N
         there.close()
 
 
+@pytest.mark.parametrize("columns", [LONG, Columns.of(unit="u", item="i")])
+def test_rows_with_texts_that_are_too_long_change_no_other_unit(spark: Any, columns: Columns) -> None:
+    """Keys and items of more than 4096 bytes are missing, as they are here."""
+    long = "x" * 5000
+    rows = [
+        ("u0", "p", "a"),
+        ("u0", "q", "a"),
+        ("u1", "p", "a"),
+        ("u1", long, "b"),
+        (long, "p", "a"),
+        (long + "y", "p", "a"),
+    ]
+    units, baskets, items = zip(*rows, ("u1", "q", long), ("u1", "q", "b"), strict=True)
+    table = pa.table({"u": units, "b": baskets, "i": items})
+    there, here = on_spark(spark, table, columns).transactions, read_baskets(table, columns).baskets
+    assert there.labels.to_pylist() == here.labels.to_pylist()
+    assert there.total_units == here.total_units
+    assert held(there, range(len(here.labels))) == held(here, range(len(here.labels)))
+    weights = np.array([100, 70])
+    assert there.item_weights(weights).tolist() == here.item_weights(weights).tolist()
+    assert answers(there.miner(), 2, 1) == answers(here.miner(), 2, 1)
+    there.close()
+
+
+@pytest.mark.parametrize("options", [{"k": 10}, {"k": 3, "catalogue": ["a", "b"]}, {"min_support": "40%"}])
+def test_itemsets_are_counted_where_many_items_none_or_no_units_are(spark: Any, options: dict[str, Any]) -> None:
+    """No item is found of a few units: what is counted then must not stop a charged run."""
+    baskets = [["a", "b"]] * 500 + [["a"]] * 300
+    for data, expected in ((baskets, {"a", "b"}), ([["a"]], set()), ([], set())):
+        table = pa.table({"i": pa.array(data, pa.list_(pa.string()))})
+        frame = spark.createDataFrame(table)
+        found = dpmine.frequent_itemsets(frame, items="i", epsilon=5, **options)
+        assert {item for itemset in found for item in itemset} >= expected
+    found = dpmine.frequent_itemsets(
+        spark.createDataFrame(pa.table({"i": pa.array(baskets)})), k=3, items="i", epsilon=50
+    )
+    assert list(map(sorted, found)) == [["a"], ["b"], ["a", "b"]]
+
+
 @pytest.mark.parametrize("kind", ["integers", "texts"])
 def test_items_are_discovered(spark: Any, kind: str) -> None:
     items = [1, 2, 3] if kind == "integers" else ["a", "b", "c"]

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, combinations
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from support.oracles.itemsets import baskets_of
 
 import dpmine
+from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.best_first.counts import Capped, Centred, Odd, Plain, Signed
 from dpmine.itemsets.best_first.order import Goal
 from dpmine.itemsets.best_first.plan import Gauge, Planner, likely_shares
 from dpmine.itemsets.ways.best_first import BestFirst
+from dpmine.itemsets.ways.registry import build_way
 from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.itemsets.ways.way import ListTerms
 from dpmine.privacy import Neighbors
@@ -59,7 +64,7 @@ def test_what_is_counted_follows_from_public_facts_and_released_numbers(
 ) -> None:
     relation = Neighbors.REPLACE_ONE if replaced else Neighbors.ADD_REMOVE
     rho = Fraction(1, 1000) if noisy else Fraction(1000)
-    plan = Planner(Goal((1, 12), 100), rho, relation, several).plan([20.0] * 200, Gauge(1e4, 1.0, 1.0))
+    plan = Planner(Goal((1, 12), 100), rho, relation, several).plan([20.0] * 200, Gauge(10_000, 1.0, 1.0))
     assert type(plan.kind) is kind
     assert plan.sensitivity == (81 if noisy else plan.counts)
 
@@ -79,3 +84,25 @@ def test_supports_are_released_whatever_items_exist(baskets: list[list[str]]) ->
     found = dpmine.top_itemsets(baskets, 3, size="2-3", mechanism="best_first")
     assert found.supports is not None
     assert (found.supports.itemsets, len(found.rules())) == ((), 0)
+
+
+def test_lift_of_unions_is_left_to_ways_that_release_it() -> None:
+    baskets = [[["a", "b"], ["c"]], [["a"], ["b"]]] * 100
+    rows = [
+        (unit, basket, item) for unit, own in enumerate(baskets) for basket, items in enumerate(own) for item in items
+    ]
+    frame = pd.DataFrame(rows, columns=["u", "b", "i"])
+    options: dict[str, Any] = {"unit": "u", "basket": "b", "item": "i", "rules": True, "release_support": "auto"}
+    options |= {"size": "1-2", "units": 200, "lift_of": "units", "epsilon": 50}
+    found = dpmine.top_itemsets(frame, 10, **options)
+    assert found.mechanism == "discover"
+    assert "lift" in found.rules()
+    with pytest.raises(BadParameter, match="best_first counts no unions of baskets"):
+        dpmine.top_itemsets(frame, 10, mechanism="best_first", **options)
+
+
+def test_lists_that_are_too_long_are_left_to_other_ways() -> None:
+    terms = ListTerms(2001, Fraction(1), DELTA, Neighbors.REPLACE_ONE, (1, 3))
+    assert build_way(terms).name == "discover"
+    with pytest.raises(BadParameter, match="lists at most 2,000"):
+        build_way(replace(terms, mechanism="best_first"))
