@@ -48,15 +48,8 @@ def path_of(name: str) -> Path:
 def missing(baskets: Transactions, *, is_public: bool, mechanism: str, epsilon: Fraction, runs: int) -> float:
     """The mean share of the best itemsets that a list lacks."""
     miner = baskets.miner()
-    terms = ListTerms(
-        K,
-        epsilon,
-        DELTA,
-        Neighbors.REPLACE_ONE,
-        SIZES,
-        baskets.catalogue_size if is_public else None,
-        mechanism=mechanism,
-    )
+    items = baskets.catalogue_size if is_public else None
+    terms = ListTerms(K, epsilon, DELTA, Neighbors.REPLACE_ONE, SIZES, items, mechanism=mechanism)
     way, least, right = build_way(terms), kth_support(baskets), 0
     for _ in range(runs):
         universe = ItemsetUniverse(
