@@ -19,13 +19,13 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from dpmine.errors import UnreadableFile
-from dpmine.io.arrow import LONGEST_TEXT, is_integer, is_text
+from dpmine.io.arrow import is_integer, is_text
 from dpmine.io.files import READ_ERRORS, Encrypted, reason, shown_name
 from dpmine.io.source import ArrowSource
 from dpmine.io.sources.parquet import partition_keys, read_footer
 from dpmine.itemsets.ingest.layouts import Layout
 from dpmine.itemsets.spark.files import Wanted
-from dpmine.itemsets.spark.session import condition_of, functions, replacing
+from dpmine.itemsets.spark.session import condition_of, functions, replacing, short
 from dpmine.options.names import PARQUET
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class SparkSource:
     def _long(self, plan: LayoutPlan) -> SparkRows:
         kind = self.source.type_of(plan.items[0])
         units, baskets = plan.unit_columns, plan.basket_columns
-        keys = [self._key(name).alias(key) for name, key in zip(plan.keys, (*units, *baskets), strict=True)]
+        keys = [self._column(name).alias(key) for name, key in zip(plan.keys, (*units, *baskets), strict=True)]
         item = _item(self._column(plan.items[0]), kind).alias(ITEM)
         rows = self.frame.select(*keys, item).dropna()
         return SparkRows(rows, units, baskets, rows_are_units=False, kind=kind, owners=None, counted=self.frame)
@@ -168,7 +168,7 @@ class SparkSource:
         """Each row is a basket, and its own unit where none is named."""
         kind, items = self._lists(plan)
         units = plan.unit_columns if plan.unit else ()
-        keys = [self._key(name).alias(key) for name, key in zip(plan.unit, units, strict=True)]
+        keys = [self._column(name).alias(key) for name, key in zip(plan.unit, units, strict=True)]
         row = functions.monotonically_increasing_id().alias("r")
         baskets = self.frame.select(*keys, row, functions.array_distinct(items).alias("items"))
         owners = baskets.where(functions.col("items").isNotNull()).select(*(units or ("r",))).dropna()
@@ -186,11 +186,7 @@ class SparkSource:
         return pa.string(), functions.array(*bought)
 
     def _column(self, name: str) -> Column:
-        return functions.col(f"c{self.source.names.index(name)}")
-
-    def _key(self, name: str) -> Column:
-        column = self._column(name)
-        return _short(column) if is_text(self.source.type_of(name)) else column
+        return short(functions.col(f"c{self.source.names.index(name)}"), self.source.type_of(name))
 
 
 def _item(column: Column, kind: pa.DataType) -> Column:
@@ -199,12 +195,7 @@ def _item(column: Column, kind: pa.DataType) -> Column:
         return column.cast("bigint")
     if not is_text(kind):
         return column.cast("string") if pa.types.is_null(kind) else column
-    return _short(functions.make_valid_utf8(column.cast("string")))  # as `valid_texts` does here
-
-
-def _short(texts: Column) -> Column:
-    """With null for those that are too long, as `without_long_texts` does here."""
-    return functions.when(functions.octet_length(texts) <= LONGEST_TEXT, texts)
+    return short(functions.make_valid_utf8(column.cast("string")), kind)  # as `valid_texts` does here
 
 
 _SQL = "org.apache.spark.sql."

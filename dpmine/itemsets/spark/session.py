@@ -1,4 +1,4 @@
-"""A Spark session, and Spark's errors replaced by ones that quote no data.
+"""A Spark session, Spark's functions, and its errors replaced by ones that quote no data.
 
 Spark's messages hold values of rows and of plans, so none of them is passed on. A session made here logs nothing.
 """
@@ -22,11 +22,13 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from dpmine.errors import BadData, BadParameter, DpmineError
+from dpmine.io.arrow import LONGEST_TEXT, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 _PATIENCE = 10.0  # seconds until an address counts as one at which no server responds
@@ -71,6 +73,11 @@ class _Functions:
 
 
 functions: Any = _Functions()
+
+
+def short(column: Column, kind: pa.DataType) -> Column:
+    """With null for texts that are too long, as `without_long_texts` does here; other kinds as they are."""
+    return functions.when(functions.octet_length(column) <= LONGEST_TEXT, column) if is_text(kind) else column
 
 
 def spark_session(memory: int) -> SparkSession:
