@@ -67,7 +67,7 @@ class OfMechanism(Kind):
             },
             ("a broken twin",),
         ),
-        Edit("docs/how-to/choosing.md", {"| `exact` |": "| `toy` | ε | yes | never |"}, ("a line of the page",)),
+        Edit("docs/decide/choosing.md", {"| `exact` |": "| `toy` | ε | yes | never |"}, ("a line of the page",)),
     )
 
     def works(self) -> None:
@@ -102,7 +102,7 @@ class OfWay(Kind):
             },
             ("an oracle", "a broken twin"),
         ),
-        Edit("docs/how-to/choosing.md", {"| `exact` |": "| `toy` | ε | no | never |"}, ("a line of the page",)),
+        Edit("docs/decide/choosing.md", {"| `exact` |": "| `toy` | ε | no | never |"}, ("a line of the page",)),
     )
 
     def works(self) -> None:

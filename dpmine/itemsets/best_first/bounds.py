@@ -44,15 +44,11 @@ class Bounds:
             error_of_all: that of the number of units.
             hidden: how many units, at most, a support may have beside those that were counted.
         """
-
-        def reach(itemset: Itemset) -> float:
-            errors = ((weight, error if part else error_of_all) for part, weight in counts.kind.terms(itemset))
-            return sum(abs(weight) * largest for weight, largest in errors)
-
-        by_size = sorted(itemsets, key=lambda itemset: (len(itemset), itemset))
+        reach = {each: counts.kind.reach(each, error, error_of_all) for each in itemsets}
+        by_size = sorted(reach, key=lambda itemset: (len(itemset), itemset))
         estimates = {itemset: max(0.0, counts.support(itemset)) for itemset in by_size}
-        highs = _least_of_parts({each: floor(estimates[each] + reach(each) + _ROUNDING) + hidden for each in by_size})
-        lows = _largest_of_wholes({each: max(0, ceil(estimates[each] - reach(each) - _ROUNDING)) for each in by_size})
+        highs = _least_of_parts({each: floor(estimates[each] + reach[each] + _ROUNDING) + hidden for each in by_size})
+        lows = _largest_of_wholes({each: max(0, ceil(estimates[each] - reach[each] - _ROUNDING)) for each in by_size})
         least, largest = _least_of_parts(estimates), _largest_of_wholes(estimates)
         values = {each: round((least[each] + largest[each]) / 2) for each in by_size}
         lows = {each: min(lows[each], highs[each]) for each in by_size}

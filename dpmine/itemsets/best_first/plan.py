@@ -84,6 +84,12 @@ class Planner:
             return Plan(Capped(CAP), ceil(counts * CAPPED_A_PLACE / COUNTS_A_PLACE), capped)
         return Plan(kind, counts, counts)
 
+    def uncapped(self) -> Plan:
+        """Before anything was measured."""
+        kind = self._kind()
+        counts = self._counts(kind, 0, self.goal.support)
+        return Plan(kind, counts, counts)
+
     @property
     def _times(self) -> int:
         """How often a cap is moved by one unit: a unit in another's place takes something away, too."""

@@ -28,6 +28,7 @@ from dpmine.itemsets.best_first.plan import (
     COUNTS_A_PLACE,
     LEAST_COUNTS,
     Gauge,
+    Plan,
     Planner,
     likely_shares,
 )
@@ -72,6 +73,8 @@ _GAUGED = 5
 """Items of the largest weights, whose supports are counted to learn what weights say of supports."""
 _MOST_ITEMS = 2000
 """Of which itemsets are made, at most."""
+_SIZES_OF_FORECASTS = 3
+"""How many sizes of itemsets a forecast names."""
 _LEVEL_OF_COUNTS, _LEVEL_OF_UNITS = Fraction(955, 1000), Fraction(995, 1000)
 """Of the counts' intervals, all together, and of that of the number of units: both hold with probability 0.95."""
 
@@ -111,6 +114,18 @@ class CountedItemsets(NamedTuple):
     units: tuple[int, Interval]
     complete_above: int | None
     noise: DiscreteGaussian
+
+
+class Precision(NamedTuple):
+    """How exactly supports are counted where no cap applies and the items take all looks.
+
+    Attributes:
+        counts: how many are taken, about.
+        half_widths: of the intervals of itemsets of 1, 2, … items, which hold together, in units.
+    """
+
+    counts: int
+    half_widths: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -170,6 +185,16 @@ class AdaptiveCounts:
         """What stands out from noise: two standard deviations of a count, where as few as possible are taken."""
         deviation = sqrt(LEAST_COUNTS / (2 * self.least_rho()))
         return ceil(2 * deviation if self.neighbors is Neighbors.REPLACE_ONE else deviation)
+
+    def precision(self, *, several_baskets: bool) -> Precision | None:
+        """By public numbers; None where the least support is a share of units that have to be counted."""
+        if isinstance(self.support, Fraction):
+            return None
+        planner = Planner(Goal(self.sizes, self.k, self.support), self.least_rho(), self.neighbors, several_baskets)
+        plan = planner.uncapped()
+        errors = self._errors(DiscreteGaussian(self.least_rho()), plan)
+        sizes = range(1, min(self.sizes[1], _SIZES_OF_FORECASTS) + 1)
+        return Precision(plan.counts, tuple(ceil(plan.kind.reach(tuple(range(size)), *errors)) for size in sizes))
 
     def count(self, transactions: Transactions, *, several_baskets: bool, bits: BitSource) -> CountedItemsets:
         """Everything but the list. `several_baskets`: whether a unit may have more than one, a fact of the layout."""
@@ -235,9 +260,8 @@ class AdaptiveCounts:
         search = Search(counts, NoisyWeights(items.weights.tolist(), items.deviation), goal, gauge.scale)
         search.run(plan.counts - int(AGAIN * plan.counts))
         count_again(counts, search.counted, goal)
-        error = noise.half_width(sensitivity, 1 - (1 - _LEVEL_OF_COUNTS) / (plan.counts + 1))
+        error, of_units = self._errors(noise, plan)
         hidden = 0 if exact.hidden is None else max(0, exact.hidden() + noise.draw(sensitivity, bits=bits) + error)
-        of_units = self._units_noise.half_width(1, _LEVEL_OF_UNITS)
         bounds = Bounds.of(counts, search.counted, error, of_units, hidden)
         return CountedItemsets(
             tuple(items.codes.tolist()),
@@ -246,6 +270,11 @@ class AdaptiveCounts:
             bounds.largest(search.frontier) if search.counted else None,
             noise,
         )
+
+    def _errors(self, noise: DiscreteGaussian, plan: Plan) -> tuple[int, int]:
+        """The largest noise that is plausible of any count, and of the number of units."""
+        error = noise.half_width(plan.sensitivity, 1 - (1 - _LEVEL_OF_COUNTS) / (plan.counts + 1))
+        return error, self._units_noise.half_width(1, _LEVEL_OF_UNITS)
 
 
 @dataclass(frozen=True, slots=True)
