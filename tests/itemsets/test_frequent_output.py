@@ -57,7 +57,7 @@ def test_text_names_each_itemset_with_what_is_sure_and_says_what_may_be_missing(
     assert all(abs(int(row[0].replace(",", "")) - TRUE[row[-1]]) < 200 for row in rows)
     assert {row[3] for row in rows} == {"yes"}
     missing, guarantee = lines[len(TRUE) :]
-    assert "no other itemset of up to 5 of the 5 counted items has a support above" in missing
+    assert "no itemset of up to 5 of the 5 counted items, beside these and their subsets, has a support above" in missing
     assert guarantee == "(ε = 50, δ = 1e-06 per unit, neighbours replace-one)"
 
 
@@ -178,7 +178,7 @@ def test_the_page_says_how_many_are_sure_and_what_may_be_missing() -> None:
     body = body_of("frequent-itemsets", document, CUSTOMERS)
     assert body.answer.startswith("10 itemsets have a noisy number of 700 customers or more. ")
     assert "10 of them surely have 700 or more." in body.sure
-    assert f"has more than {found.complete_above:,} customers." in body.sure
+    assert f"has more than {found.complete_above:,} customers, beside these and their subsets." in body.sure
     assert body.tables[0].columns["Surely"] == ["yes"] * 10
     best = body_of("frequent-itemsets", frequent(k=3).to_dict(), CUSTOMERS)
     assert best.answer.startswith("3 itemsets have the largest noisy numbers of customers.")

@@ -62,8 +62,8 @@ class FrequentItemsets:
         counted: how many itemsets were counted.
         counted_items: how many of them are single items.
         max_size: the most items of an itemset.
-        complete_above: the largest support that an itemset may have that is not listed, of up to `max_size` of the
-            counted items. Nothing is said of items that were not counted. None where no item was counted.
+        complete_above: the largest support that an itemset of up to `max_size` of the counted items may have, beside
+            the listed ones and their subsets. Nothing is said of items that were not counted. None where none was.
         guarantee: that of the whole run.
         advice: where the list is empty, or mostly noise, why, and what helps.
         item_type: "int64", "uint64" or "string", as declared; "" for baskets of Python values.
@@ -280,8 +280,9 @@ class FrequentItemsets:
             return ""
         largest = min(self.max_size, self.counted_items)
         covered = f"itemset of up to {largest} of the {self.counted_items:,} counted items"
+        beside = f"no {covered}, beside these and their subsets," if self.itemsets else f"no {covered}"
         return (
-            f"(With probability {float(LEVEL):.0%}, all intervals hold, and no other {covered} has a support above "
+            f"(With probability {float(LEVEL):.0%}, all intervals hold, and {beside} has a support above "
             f"{self.complete_above:,}. Nothing is said of items that were not counted.)"
         )
 

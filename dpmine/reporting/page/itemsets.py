@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from dpmine.reporting.page.charts import Chart
 
 
+_MOST_RULES = 20
+"""That are shown before anybody asks for them."""
+
+
 def top_itemsets(document: Document, words: UnitWords) -> Body:
     """The chosen itemsets: with supports by these, else in the order of the choice."""
     rows, advice = document.parts("itemsets"), as_keys(document.text("advice", ""))
@@ -111,8 +115,9 @@ def _lacking(document: Document, words: UnitWords) -> str:
     items = document.whole("counted_items")
     size = min(document.whole("max_size"), items)
     return (
-        f"Then no other itemset of up to {size} of the {items:,} counted items has more than "
-        f"{document.whole('complete_above'):,} {words.many}. Nothing is said of items that were not counted."
+        f"Then no itemset of up to {size} of the {items:,} counted items has more than "
+        f"{document.whole('complete_above'):,} {words.many}, beside these and their subsets. Nothing is said of items "
+        "that were not counted."
     )
 
 
@@ -183,7 +188,8 @@ def _rule_tables(document: Document, words: UnitWords) -> tuple[PageTable, ...]:
         lift = _LIFT_OF_UNIONS if several else _LIFT
         meaning = f"{meaning} {lift} It is 1 where the items on the left make no difference."
     meaning = meaning.format(many=words.many, one=words.one)
-    return (PageTable("Association rules, by confidence", columns, numbers=2, meaning=meaning),)
+    many = len(rules) > _MOST_RULES
+    return (PageTable("Association rules, by confidence", columns, numbers=2, folded=many, meaning=meaning),)
 
 
 _ONE_BASKET = (
