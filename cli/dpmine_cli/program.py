@@ -234,7 +234,6 @@ _OTHER_NAMES = {
     "--k": "--top",
     "--where": "--query",
     "--sep": "--delimiter",
-    "--separator": "--delimiter",
     "--supports": "--release-support",
     "--bin-width": "--bins",
     "--patients": "--units",

@@ -65,7 +65,12 @@ OF_SOURCE = {
         "numbers are needed.",
         "COL=TYPE,…",
     ),
-    "delimiter": Option("What separates the fields of CSV files, such as ';' or '\\t'.", "CHAR", shown="a comma"),
+    "delimiter": Option(
+        "What separates the fields of CSV files, such as ';' or '\\t', or the items of basket files.",
+        "CHAR",
+        flags=("--delimiter", "--separator"),
+        shown="a comma; of basket files blanks",
+    ),
     "quotes": Option(
         "Quotation marks in CSV files: double (they may enclose a field), multiline (with line breaks in it), or none.",
         "|".join(QUOTES),

@@ -87,7 +87,7 @@ MISTAKES = {
     "top-itemset visits.parquet --unit customer --basket 'day(product)' --item product": (
         "'day(product)' needs a column of dates or timestamps, and 'product' has the type string: cast it first."
     ),
-    f"{SALES} --input-format cvs": "--input-format must be one of: parquet, csv, tsv, arrow.",
+    f"{SALES} --input-format cvs": "--input-format must be one of: parquet, csv, tsv, arrow, baskets, spmf.",
     "top-itemset visits.parquet --units customer": (
         "--units must be a whole number, such as 10. Did you mean '--unit'?"
     ),

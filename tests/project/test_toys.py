@@ -146,7 +146,7 @@ class OfForm(Kind):
             assert "a, b" in printed(*run, "-")
         assert getattr(Input("rows", input_format="toy").form, "name", None) == "toy"
         assert '"toy"' in job_file_schema_text()
-        assert "Arrow or Toy files" in " ".join(printed("top-itemset", "--help").split())
+        assert "SPMF or Toy files" in " ".join(printed("top-itemset", "--help").split())
         assert printed(*run, str(file), "--delimiter", ";", status=2) == ""
 
     def lacking(self, registered: Any) -> Any:
