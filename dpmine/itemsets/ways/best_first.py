@@ -240,9 +240,8 @@ class AdaptiveCounts:
         """The supports of the heaviest items, as multiples of their weights."""
         noise = DiscreteGaussian(self.rho * _SCALE / _WHOLE)
         heaviest = np.argsort(-items.weights, kind="stable")[:_GAUGED]
-        codes = items.codes[heaviest].tolist()
-        holdings = Holdings(transactions.baskets_of(codes), codes)
-        supports = sum(holdings.support([item]) + noise.draw(_GAUGED, bits=bits) for item in range(len(codes)))
+        exact = transactions.supports_of_items()[items.codes[heaviest]].tolist()
+        supports = sum(support + noise.draw(_GAUGED, bits=bits) for support in exact)
         scale = supports / max(1.0, float(items.weights[heaviest].sum()))
         variance = float(self._units_noise.variance(1))
         return Gauge(units, variance, min(max(1.0, scale), sqrt(self.items_per_unit)))

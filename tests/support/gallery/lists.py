@@ -1,6 +1,6 @@
 """Lists of this project with their exact output distributions: peeled ones, items first, and discovered items.
 
-The distributions are those of the oracles, with which the draws are compared elsewhere. `run` is the code itself.
+The distributions are those of the oracles. `run` is the code itself, whose draws are compared with them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import dpmine
 from dpmine.auditing import Claim, RowSets, ScoreVectors
-from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts, Kind, Odd, Signed
 from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.itemsets.best_first.order import SLACK, Goal, NoisyWeights, Search
@@ -36,6 +35,7 @@ from support.oracles.itemsets import all_supports, baskets_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dpmine.exact.bits import BitSource
     from dpmine.privacy import Zcdp
     from support.oracles.itemsets import Units
 
@@ -64,9 +64,9 @@ class Peeled:
         options: dict[str, Any] = {"epsilon": once.epsilon, "mechanism": once.name, "neighbors": once.neighbors}
         return dict(top_k.peeled(scores, self.way.count, lambda left: _winners(tuple(left), **options)))
 
-    def run(self, scores: Sequence[int]) -> list[int]:
+    def run(self, scores: Sequence[int], bits: BitSource) -> tuple[int, ...]:
         """One list."""
-        return list(self.way.choose(Dense(list(scores)), bits=SystemBits()))
+        return tuple(self.way.choose(Dense(list(scores)), bits=bits))
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ class ItemsFirstList:
                 found[names] = found.get(names, 0.0) + mass * share
         return found
 
-    def run(self, rows: Sequence[frozenset[int]]) -> list[Any]:
+    def run(self, rows: Sequence[frozenset[int]], bits: BitSource) -> tuple[Any, ...]:
         """One list."""
-        return list(self.way.choose(_universe(rows, public=True), bits=SystemBits()).itemsets)
+        return tuple(self.way.choose(_universe(rows, public=True), bits=bits).itemsets)
 
 
 class Coarse(Discovery):
@@ -123,9 +123,9 @@ class DiscoveredList:
                 found[name] = found.get(name, 0.0) + mass * share
         return found
 
-    def run(self, rows: Sequence[frozenset[int]]) -> Any:
+    def run(self, rows: Sequence[frozenset[int]], bits: BitSource) -> Any:
         """One pair, or None."""
-        return next(iter(self.way.choose(_universe(rows, public=False), bits=SystemBits()).itemsets), None)
+        return next(iter(self.way.choose(_universe(rows, public=False), bits=bits).itemsets), None)
 
 
 @dataclass(frozen=True)
@@ -162,9 +162,9 @@ class CountedBestFirst:
         total = sum(found.values())
         return {answers: mass / total for answers, mass in found.items()}
 
-    def run(self, rows: Sequence[frozenset[int]]) -> Any:
+    def run(self, rows: Sequence[frozenset[int]], bits: BitSource) -> Any:
         """All answers, as the way counts."""
-        bits, variance = SystemBits(), float(self.noise.variance(self.counts))
+        variance = float(self.noise.variance(self.counts))
 
         def draw() -> int:
             return self.noise.draw(self.counts, bits=bits)
