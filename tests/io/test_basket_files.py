@@ -132,7 +132,7 @@ def test_any_words(tmp_path_factory: pytest.TempPathFactory, baskets: list[list[
 def test_supports_are_those_of_the_same_baskets_in_python(tmp_path: Path) -> None:
     path = tmp_path / "x.dat"
     path.write_bytes(TEXT * 500)
-    options = {"min_support": 400, "size": "1-3"}
+    options: dict[str, Any] = {"min_support": 400, "size": "1-3"}
     found = dpmine.itemset_supports(path, **options).sort_values(["support"], kind="stable")
     expected = dpmine.itemset_supports(BASKETS * 500, **options)
     assert dict(zip(found["itemsets"], found["support"], strict=True)) == dict(
