@@ -14,13 +14,13 @@ from dpmine.itemsets.release.frequent import FrequentItemsets
 from dpmine.itemsets.release.results import type_name
 from dpmine.itemsets.release.rules import number_of_units
 from dpmine.itemsets.release.supports import LARGEST_SUPPORT
-from dpmine.itemsets.request.query import is_from_data, public_items
+from dpmine.itemsets.request.query import delta_of, is_from_data, public_items
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.best_first import LARGEST_SIZE, MOST_PLACES, AdaptiveCounts, released
 from dpmine.itemsets.ways.way import ListTerms
 from dpmine.ledger.charging import Account
 from dpmine.options.names import LOCAL
-from dpmine.parameters import count_or_share, least_count, positive, probability, whole
+from dpmine.parameters import count_or_share, least_count, positive, whole
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.advice import with_charge
 
@@ -69,7 +69,8 @@ def frequent_itemsets(
         data: a path or several, a table, frame or stream, or a sequence of baskets.
         min_support: the least noisy support that is listed: a count of units (600), or a share of them (0.02, "2%").
         epsilon: ε > 0 of the whole run, supports included.
-        delta: δ in (0, 1) of the whole run. Half of it is for items that are not public.
+        delta: δ in [0, 1) of the whole run. Half of it is for items that are not public. 0 needs a `catalogue`, and
+            gives pure ε: all noise is then Laplace noise.
         k: how many itemsets are wanted, in place of `min_support`.
         max_size: the most items of an itemset, up to 12; None for 12.
         neighbors: "replace_one" or "add_remove".
@@ -108,7 +109,7 @@ def frequent_itemsets(
     terms = ListTerms(
         1 if k is None else whole("`k`", k),
         positive("epsilon", epsilon),
-        probability("delta", delta),
+        _delta(delta, known),
         Neighbors.parse(neighbors),
         (1, size),
         None if known is None else len(known),
@@ -239,6 +240,17 @@ def _max_size(wanted: int | None, catalogue: pa.Array | None) -> int:
     if size > items:
         raise BadParameter(f"max_size must not exceed the {items} items of the catalogue: give at most that.")
     return size
+
+
+def _delta(given: Number, catalogue: pa.Array | None) -> Fraction:
+    """Raises BadParameter for 0 where items are not public: one unit's own items would show."""
+    delta = delta_of(given)
+    if not delta and catalogue is None:
+        raise BadParameter(
+            "Items that are not public are found with a delta above 0: give it (`delta=1e-6`), or the public list of "
+            "all items (`catalogue=FILE`)."
+        )
+    return delta
 
 
 def _catalogue(given: object) -> pa.Array | None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
-from math import ceil, floor, sqrt
+from math import ceil, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpmine.itemsets.best_first.counts import Capped, Centred, Kind, Odd, Plain, Signed
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from dpmine.itemsets.best_first.order import Goal
 
@@ -54,7 +55,8 @@ class Plan(NamedTuple):
     Attributes:
         kind: of the counts.
         counts: how many there are at most.
-        sensitivity: the squared L2 sensitivity of all of them together, and of what a cap adds.
+        sensitivity: the squared L2 sensitivity of all of them together, and of what a cap adds. It is the L1
+            sensitivity, too: one unit moves a count by 1 at most.
     """
 
     kind: Kind
@@ -64,10 +66,17 @@ class Plan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """What is public: the goal, ρ of all counts, the relation, and whether units may have several baskets."""
+    """What is public.
+
+    Attributes:
+        goal: what the counts are for.
+        variance: of the noise of one of N counts.
+        neighbors: the relation.
+        several_baskets: whether units may have several.
+    """
 
     goal: Goal
-    rho: Fraction
+    variance: Callable[[int], Fraction]
     neighbors: Neighbors
     several_baskets: bool
 
@@ -104,12 +113,13 @@ class Planner:
         if self.goal.k is not None:
             return ceil(COUNTS_A_PLACE * self.goal.k)
         halves = 4 if isinstance(kind, (Centred, Signed)) else 1
-        fine = floor(min(halves * 2 * float(self.rho) * (least / _DEVIATIONS) ** 2, _MOST_COUNTS))
+        largest = halves * (least / _DEVIATIONS) ** 2
+        fine = bisect_right(range(1, _MOST_COUNTS + 1), largest, key=lambda counts: float(self.variance(counts)))
         return min(_MOST_COUNTS, max(LEAST_COUNTS, fine, ceil(COUNTS_A_PLACE * likely)))
 
     def _deviation(self, counts: int, gauge: Gauge) -> float:
         """Of an item's support, about."""
-        variance = counts / (2 * float(self.rho))
+        variance = float(self.variance(counts))
         return sqrt(variance if self.neighbors is Neighbors.REPLACE_ONE else (variance + gauge.variance) / 4)
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, isqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from flint import arb
 
@@ -46,6 +46,14 @@ class SupportNoise(ABC):
     @abstractmethod
     def zcdp(self) -> Zcdp:
         """What the noisy supports use under zCDP."""
+
+    @abstractmethod
+    def part(self, share: Fraction) -> Self:
+        """The noise that uses this share of the budget."""
+
+    @abstractmethod
+    def variance(self, count: int) -> Fraction:
+        """At most this, for the noise of one of `count` supports."""
 
     @abstractmethod
     def draw(self, count: int, *, bits: BitSource) -> int:
@@ -91,6 +99,14 @@ class DiscreteLaplace(SupportNoise):
         """ε²/2."""
         return Zcdp.implied(self.epsilon, Fraction(0))
 
+    def part(self, share: Fraction) -> Self:
+        """By that share of ε."""
+        return replace(self, epsilon=self.epsilon * share)
+
+    def variance(self, count: int) -> Fraction:
+        """2m²/ε²: that of Laplace noise, which is a little larger than that of whole numbers."""
+        return 2 * (l1_sensitivity(count) / self.epsilon) ** 2
+
     def draw(self, count: int, *, bits: BitSource) -> int:
         """Of scale m/ε."""
         return discrete_laplace_of_scale(l1_sensitivity(count) / self.epsilon, bits=bits)
@@ -130,6 +146,10 @@ class DiscreteGaussian(SupportNoise):
     def zcdp(self) -> Zcdp:
         """ρ."""
         return Zcdp(self.rho)
+
+    def part(self, share: Fraction) -> Self:
+        """By that share of ρ."""
+        return replace(self, rho=self.rho * share)
 
     def variance(self, count: int) -> Fraction:
         """σ² = m/(2ρ)."""

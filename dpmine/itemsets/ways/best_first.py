@@ -32,9 +32,10 @@ from dpmine.itemsets.best_first.plan import (
     likely_shares,
 )
 from dpmine.itemsets.best_first.recount import count_again
-from dpmine.itemsets.release.noise import DiscreteGaussian
+from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.release.supports import Consistency, SupportRelease
 from dpmine.itemsets.ways.discovery import DIGITS, Discovery, items_per_unit
+from dpmine.itemsets.ways.pure_weights import PureWeights
 from dpmine.itemsets.ways.way import Chosen, Way
 from dpmine.privacy import Neighbors, Zcdp
 from dpmine.selection.top_k import NO_DELTA, rounds_of, share_of_best
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
+    from dpmine.itemsets.release.noise import SupportNoise
     from dpmine.itemsets.release.supports import Interval
     from dpmine.itemsets.transactions.interface import Transactions
     from dpmine.itemsets.ways.discovery import Found
@@ -54,7 +56,7 @@ BEST_FIRST = "best_first"
 LARGEST_SIZE = 12
 """Items of an itemset, at most: all its 4095 subsets are counted before it."""
 _LOOKS, _UNITS, _SCALE, _WHOLE = (2, 3, 4), Fraction(1, 2), Fraction(1, 2), 20
-"""Of twenty parts of ρ: for items, look by look; for the number of units; for supports of the heaviest items.
+"""Of twenty parts of the budget: for items, look by look; for the number of units; for supports of the heaviest items.
 
 The rest is for itemsets.
 """
@@ -83,14 +85,14 @@ class WeighedItems(NamedTuple):
         codes: int64[m].
         weights: float64[m], what units gave to each, with noise.
         deviation: of that noise.
-        rho: what is left for the itemsets' counts.
+        noise: by what is left of the budget for the itemsets' counts.
         looks: how many the discovery took.
     """
 
     codes: NDArray[np.int64]
     weights: NDArray[np.float64]
     deviation: float
-    rho: Fraction
+    noise: SupportNoise
     looks: int
 
 
@@ -110,17 +112,17 @@ class CountedItemsets(NamedTuple):
     bounds: Bounds
     units: tuple[int, Interval]
     complete_above: int | None
-    noise: DiscreteGaussian
+    noise: SupportNoise
 
 
 @dataclass(frozen=True)
 class AdaptiveCounts:
-    """All stages: (ρ, δ) of them together, under zCDP.
+    """All stages, whose noises are parts of one: Gaussian by ρ, which with δ gives (ε, δ), or Laplace by ε alone.
 
     Attributes:
         sizes: the smallest and the largest size.
         k: the number of itemsets that are wanted; None for all that have `support`.
-        rho: ρ > 0 of all stages.
+        noise: by the budget of all stages.
         delta: δ in (0, 1) of the discovery; 0 where the items are public.
         neighbors: the relation.
         items_per_unit: D ≥ 1: how many of its items a unit may weigh.
@@ -129,7 +131,7 @@ class AdaptiveCounts:
 
     sizes: tuple[int, int]
     k: int | None
-    rho: Fraction
+    noise: SupportNoise
     delta: Fraction
     neighbors: Neighbors
     items_per_unit: int
@@ -137,38 +139,42 @@ class AdaptiveCounts:
 
     @classmethod
     def of(cls, terms: ListTerms, k: int | None, support: int | Fraction = 0) -> Self:
-        """Within (ε, δ); half of δ is for items that are not public. Raises BadParameter where ε or δ are too small."""
+        """Within (ε, δ); half of δ is for items that are not public. Raises BadParameter where ε or δ are too small.
+
+        Without δ, which needs public items, all noise is Laplace noise.
+        """
         slack = Fraction(0) if terms.catalogue_size is not None else terms.delta / 2
-        rho = decimal_below(rho_at(terms.epsilon, terms.delta - slack), DIGITS)
-        if not rho:
-            raise BadParameter("epsilon is too small to count itemsets at this delta: give a larger one.")
+        noise = _gaussian(terms.epsilon, terms.delta - slack) if terms.delta else DiscreteLaplace(terms.epsilon)
         most = items_per_unit(terms.max_items_per_unit)
-        counting = cls(terms.sizes, k, rho, slack, terms.neighbors, most, support)
+        counting = cls(terms.sizes, k, noise, slack, terms.neighbors, most, support)
         _ = counting.discovery  # before anything is charged
         return counting
 
     @cached_property
     def discovery(self) -> Discovery:
-        """What weighs the items. Raises BadParameter where ρ is too small."""
-        share = self.rho * sum(_LOOKS) / _WHOLE
-        return Discovery(share, self.delta, self.neighbors, self.items_per_unit, _LOOKS)
+        """What weighs the items. Raises BadParameter where the budget is too small."""
+        noise = self.noise.part(Fraction(sum(_LOOKS), _WHOLE))
+        rest = self.delta, self.neighbors, self.items_per_unit, _LOOKS
+        if isinstance(noise, DiscreteLaplace):
+            return PureWeights(noise.epsilon, *rest)
+        return Discovery(noise.zcdp.rho, *rest)
 
     @property
-    def _units_noise(self) -> DiscreteGaussian:
-        return DiscreteGaussian(self.rho * _UNITS / _WHOLE)
+    def _units_noise(self) -> SupportNoise:
+        return self.noise.part(_UNITS / _WHOLE)
 
     @property
     def zcdp(self) -> Zcdp:
         """(ρ, δ)."""
-        return Zcdp(self.rho, self.delta)
+        return Zcdp(self.noise.zcdp.rho, self.delta)
 
-    def least_rho(self) -> Fraction:
-        """What the itemsets' counts have, if all looks are taken."""
-        return self.rho * (_WHOLE - sum(_LOOKS) - _UNITS - _SCALE) / _WHOLE
+    def left(self, looks: int = len(_LOOKS)) -> SupportNoise:
+        """The noise of the itemsets' counts, after this number of looks; after all of them, if not given."""
+        return self.noise.part((_WHOLE - sum(_LOOKS[:looks]) - _UNITS - _SCALE) / _WHOLE)
 
     def least_support(self) -> int:
         """What stands out from noise: two standard deviations of a count, where as few as possible are taken."""
-        deviation = sqrt(LEAST_COUNTS / (2 * self.least_rho()))
+        deviation = sqrt(self.left().variance(LEAST_COUNTS))
         return ceil(2 * deviation if self.neighbors is Neighbors.REPLACE_ONE else deviation)
 
     def count(self, transactions: Transactions, *, several_baskets: bool, bits: BitSource) -> CountedItemsets:
@@ -176,7 +182,7 @@ class AdaptiveCounts:
         units = transactions.total_units + self._units_noise.draw(1, bits=bits)
         items, gauge = self._items(transactions, units, bits)
         codes, goal = items.codes.tolist(), self._goal(gauge)
-        planner = Planner(goal, items.rho, self.neighbors, several_baskets)
+        planner = Planner(goal, items.noise.variance, self.neighbors, several_baskets)
         return self._counted(Holdings(transactions.baskets_of(codes), codes), items, gauge, planner, bits)
 
     def _goal(self, gauge: Gauge) -> Goal:
@@ -194,13 +200,14 @@ class AdaptiveCounts:
         return items, gauge
 
     def _weighed(self, released: Found) -> WeighedItems:
-        """The heaviest of the items, and what the looks leave of ρ."""
+        """The heaviest of the items, and what the looks leave of the budget."""
         looks = released.looks
-        left = self.rho * (_WHOLE - sum(_LOOKS[:looks]) - _UNITS - _SCALE) / _WHOLE
         weights = released.totals / (self.discovery.weight * sum(_LOOKS[:looks]))
         most = _MOST_ITEMS if self.k is None else min(_MOST_ITEMS, ceil(CAPPED_A_PLACE * self.k))
         best = np.sort(np.argsort(-weights, kind="stable")[:most])
-        return WeighedItems(released.codes[best], weights[best], self.discovery.reach(looks)[1], left, looks)
+        return WeighedItems(
+            released.codes[best], weights[best], self.discovery.reach(looks)[1], self.left(looks), looks
+        )
 
     def _suffices(self, items: WeighedItems, gauge: Gauge) -> bool:
         """Whether every item of an itemset that is wanted is likely to be found by now."""
@@ -213,7 +220,7 @@ class AdaptiveCounts:
 
     def _gauge(self, transactions: Transactions, units: int, items: WeighedItems, bits: BitSource) -> Gauge:
         """The supports of the heaviest items, as multiples of their weights."""
-        noise = DiscreteGaussian(self.rho * _SCALE / _WHOLE)
+        noise = self.noise.part(_SCALE / _WHOLE)
         heaviest = np.argsort(-items.weights, kind="stable")[:_GAUGED]
         codes = items.codes[heaviest].tolist()
         holdings = Holdings(transactions.baskets_of(codes), codes)
@@ -227,7 +234,7 @@ class AdaptiveCounts:
     ) -> CountedItemsets:
         """The itemsets that were counted, all their parts among them, with intervals that hold together."""
         plan, goal = planner.plan(items.weights.tolist(), gauge), planner.goal
-        noise, sensitivity = DiscreteGaussian(items.rho), plan.sensitivity
+        noise, sensitivity = items.noise, plan.sensitivity
         exact = plan.kind.exact(holdings)
         variance = float(noise.variance(sensitivity))
         counts = Counts(plan.kind, exact.count, lambda: noise.draw(sensitivity, bits=bits), variance, plan.counts)
@@ -264,7 +271,7 @@ class BestFirst(Way):
 
     @classmethod
     def suits(cls, terms: ListTerms) -> str | None:
-        """With some δ, and a catalogue that is public or unknown."""
+        """With some δ, or a public catalogue."""
         if terms.from_data:
             return f"{BEST_FIRST} finds the items by itself: leave the catalogue out, or give a public one."
         if terms.kbar is not None:
@@ -275,7 +282,7 @@ class BestFirst(Way):
             return f"{BEST_FIRST} lists at most {MOST_PLACES:,} itemsets: give a smaller `k`, or another mechanism."
         if terms.sizes[1] > LARGEST_SIZE:
             return f"{BEST_FIRST} counts all subsets of an itemset: size must be at most {LARGEST_SIZE}."
-        return None if terms.delta else NO_DELTA
+        return None if terms.delta or terms.catalogue_size is not None else NO_DELTA
 
     @classmethod
     def only_by_name(cls, terms: ListTerms) -> bool:
@@ -301,12 +308,12 @@ class BestFirst(Way):
 
     @property
     def zcdp(self) -> Zcdp:
-        """All of ρ, however many looks are taken."""
+        """All of the budget, however many looks are taken."""
         return self.counting.zcdp
 
     def _deviation(self) -> float:
         """Of a plain count, where all looks are taken."""
-        return sqrt(COUNTS_A_PLACE * self.count / (2 * self.counting.least_rho()))
+        return sqrt(self.counting.left().variance(ceil(COUNTS_A_PLACE * self.count)))
 
     def lead(self) -> float:
         """Three deviations of a difference: about what k noises do not exceed."""
@@ -345,6 +352,14 @@ class BestFirst(Way):
         best = [itemset for itemset in ranked if len(itemset) >= least][: self.count]
         listed = tuple(tuple(codes[number] for number in itemset) for itemset in best)
         return Chosen(listed, released(counted, transactions))
+
+
+def _gaussian(epsilon: Fraction, delta: Fraction) -> DiscreteGaussian:
+    """Noise whose ρ gives (ε, δ). Raises BadParameter where they are too small."""
+    rho = decimal_below(rho_at(epsilon, delta), DIGITS)
+    if not rho:
+        raise BadParameter("epsilon is too small to count itemsets at this delta: give a larger one.")
+    return DiscreteGaussian(rho)
 
 
 def released(counted: CountedItemsets, transactions: Transactions) -> SupportRelease:
