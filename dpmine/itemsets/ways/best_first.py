@@ -25,15 +25,18 @@ from dpmine.itemsets.best_first.order import Goal, NoisyWeights, Search
 from dpmine.itemsets.best_first.plan import (
     AGAIN,
     CAPPED_A_PLACE,
+    CAPS,
     COUNTS_A_PLACE,
     LEAST_COUNTS,
     Gauge,
     Planner,
+    capped_sensitivity,
     likely_shares,
 )
 from dpmine.itemsets.best_first.recount import count_again
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.release.supports import Consistency, SupportRelease
+from dpmine.itemsets.ways.basis import Basis
 from dpmine.itemsets.ways.discovery import DIGITS, Discovery, items_per_unit
 from dpmine.itemsets.ways.pure_weights import PureWeights
 from dpmine.itemsets.ways.way import Chosen, Way
@@ -55,10 +58,10 @@ if TYPE_CHECKING:
 BEST_FIRST = "best_first"
 LARGEST_SIZE = 12
 """Items of an itemset, at most: all its 4095 subsets are counted before it."""
-_LOOKS, _UNITS, _SCALE, _WHOLE = (2, 3, 4), Fraction(1, 2), Fraction(1, 2), 20
+LOOKS, PURE_LOOKS, _UNITS, _SCALE, _WHOLE = (2, 3, 4), (4,), Fraction(1, 2), Fraction(1, 2), 20
 """Of twenty parts of the budget: for items, look by look; for the number of units; for supports of the heaviest items.
 
-The rest is for itemsets.
+The rest is for itemsets. Laplace noise of several looks adds up to more than that of one.
 """
 MOST_PLACES = 2000
 """Itemsets that are listed at most: each takes several counts, one after the other."""
@@ -127,6 +130,7 @@ class AdaptiveCounts:
         neighbors: the relation.
         items_per_unit: D ≥ 1: how many of its items a unit may weigh.
         support: the least support that is wanted: a count, or as a fraction a share of all units. 0 for the best k.
+        looks: at items, at most: twentieths of the budget.
     """
 
     sizes: tuple[int, int]
@@ -136,6 +140,7 @@ class AdaptiveCounts:
     neighbors: Neighbors
     items_per_unit: int
     support: int | Fraction = 0
+    looks: tuple[int, ...] = LOOKS
 
     @classmethod
     def of(cls, terms: ListTerms, k: int | None, support: int | Fraction = 0) -> Self:
@@ -144,17 +149,17 @@ class AdaptiveCounts:
         Without δ, which needs public items, all noise is Laplace noise.
         """
         slack = Fraction(0) if terms.catalogue_size is not None else terms.delta / 2
-        noise = _gaussian(terms.epsilon, terms.delta - slack) if terms.delta else DiscreteLaplace(terms.epsilon)
-        most = items_per_unit(terms.max_items_per_unit)
-        counting = cls(terms.sizes, k, noise, slack, terms.neighbors, most, support)
+        noise, most = _noise(terms.epsilon, terms.delta - slack), items_per_unit(terms.max_items_per_unit)
+        looks = LOOKS if terms.delta else PURE_LOOKS
+        counting = cls(terms.sizes, k, noise, slack, terms.neighbors, most, support, looks)
         _ = counting.discovery  # before anything is charged
         return counting
 
     @cached_property
     def discovery(self) -> Discovery:
         """What weighs the items. Raises BadParameter where the budget is too small."""
-        noise = self.noise.part(Fraction(sum(_LOOKS), _WHOLE))
-        rest = self.delta, self.neighbors, self.items_per_unit, _LOOKS
+        noise = self.noise.part(Fraction(sum(self.looks), _WHOLE))
+        rest = self.delta, self.neighbors, self.items_per_unit, self.looks
         if isinstance(noise, DiscreteLaplace):
             return PureWeights(noise.epsilon, *rest)
         return Discovery(noise.zcdp.rho, *rest)
@@ -168,9 +173,9 @@ class AdaptiveCounts:
         """(ρ, δ)."""
         return Zcdp(self.noise.zcdp.rho, self.delta)
 
-    def left(self, looks: int = len(_LOOKS)) -> SupportNoise:
+    def left(self, looks: int | None = None) -> SupportNoise:
         """The noise of the itemsets' counts, after this number of looks; after all of them, if not given."""
-        return self.noise.part((_WHOLE - sum(_LOOKS[:looks]) - _UNITS - _SCALE) / _WHOLE)
+        return self.noise.part((_WHOLE - sum(self.looks[:looks]) - _UNITS - _SCALE) / _WHOLE)
 
     def least_support(self) -> int:
         """What stands out from noise: two standard deviations of a count, where as few as possible are taken."""
@@ -183,7 +188,11 @@ class AdaptiveCounts:
         items, gauge = self._items(transactions, units, bits)
         codes, goal = items.codes.tolist(), self._goal(gauge)
         planner = Planner(goal, items.noise.variance, self.neighbors, several_baskets)
-        return self._counted(Holdings(transactions.baskets_of(codes), codes), items, gauge, planner, bits)
+        holdings = Holdings(transactions.baskets_of(codes), codes)
+        if size := planner.basis(items.weights.tolist(), gauge):
+            basis = Basis(size, self.neighbors, items.noise, planner.cells_sensitivity)
+            return self._counted_in_cells(holdings, basis, items, gauge, bits)
+        return self._counted(holdings, items, gauge, planner, bits)
 
     def _goal(self, gauge: Gauge) -> Goal:
         """In units, where a share of them is wanted."""
@@ -195,14 +204,14 @@ class AdaptiveCounts:
         looks = self.discovery.each_look(transactions.item_weights(self.discovery.weights), bits=bits)
         items = self._weighed(next(looks))
         gauge = self._gauge(transactions, units, items, bits)
-        while items.looks < len(_LOOKS) and not self._suffices(items, gauge):
+        while items.looks < len(self.looks) and not self._suffices(items, gauge):
             items = self._weighed(next(looks))
         return items, gauge
 
     def _weighed(self, released: Found) -> WeighedItems:
         """The heaviest of the items, and what the looks leave of the budget."""
         looks = released.looks
-        weights = released.totals / (self.discovery.weight * sum(_LOOKS[:looks]))
+        weights = released.totals / (self.discovery.weight * sum(self.looks[:looks]))
         most = _MOST_ITEMS if self.k is None else min(_MOST_ITEMS, ceil(CAPPED_A_PLACE * self.k))
         best = np.sort(np.argsort(-weights, kind="stable")[:most])
         return WeighedItems(
@@ -227,7 +236,8 @@ class AdaptiveCounts:
         supports = sum(holdings.support([item]) + noise.draw(_GAUGED, bits=bits) for item in range(len(codes)))
         scale = supports / max(1.0, float(items.weights[heaviest].sum()))
         variance = float(self._units_noise.variance(1))
-        return Gauge(units, variance, min(max(1.0, scale), sqrt(self.items_per_unit)))
+        largest = self.discovery.weight / int(self.discovery.weights[-1])
+        return Gauge(units, variance, min(max(1.0, scale), largest))
 
     def _counted(
         self, holdings: Holdings, items: WeighedItems, gauge: Gauge, planner: Planner, bits: BitSource
@@ -244,15 +254,24 @@ class AdaptiveCounts:
         count_again(counts, search.counted, goal)
         error = noise.half_width(sensitivity, 1 - (1 - _LEVEL_OF_COUNTS) / (plan.counts + 1))
         hidden = 0 if exact.hidden is None else max(0, exact.hidden() + noise.draw(sensitivity, bits=bits) + error)
-        of_units = self._units_noise.half_width(1, _LEVEL_OF_UNITS)
+        of_units, units = self._units(gauge)
         bounds = Bounds.of(counts, search.counted, error, of_units, hidden)
-        return CountedItemsets(
-            tuple(items.codes.tolist()),
-            bounds,
-            (max(0, gauge.number), (max(0, gauge.number - of_units), max(0, gauge.number + of_units))),
-            bounds.largest(search.frontier) if search.counted else None,
-            noise,
-        )
+        above = bounds.largest(search.frontier) if search.counted else None
+        return CountedItemsets(tuple(items.codes.tolist()), bounds, units, above, noise)
+
+    def _counted_in_cells(
+        self, holdings: Holdings, basis: Basis, items: WeighedItems, gauge: Gauge, bits: BitSource
+    ) -> CountedItemsets:
+        """All itemsets of a few items: none of these was not counted."""
+        codes, wanted = tuple(items.codes.tolist()), self.sizes[1]
+        level = _LEVEL_OF_COUNTS
+        bounds = basis.count(holdings, len(codes), largest=wanted, units=gauge.number, level=level, bits=bits)
+        return CountedItemsets(codes, bounds, self._units(gauge)[1], 0, basis.noise)
+
+    def _units(self, gauge: Gauge) -> tuple[int, tuple[int, Interval]]:
+        """The half-width of their noisy number; then that number, and its interval."""
+        width, number = self._units_noise.half_width(1, _LEVEL_OF_UNITS), gauge.number
+        return width, (max(0, number), (max(0, number - width), max(0, number + width)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,8 +331,9 @@ class BestFirst(Way):
         return self.counting.zcdp
 
     def _deviation(self) -> float:
-        """Of a plain count, where all looks are taken."""
-        return sqrt(self.counting.left().variance(ceil(COUNTS_A_PLACE * self.count)))
+        """Of a plain count or a capped one, whichever has less noise, where all looks are taken."""
+        counts = min(ceil(COUNTS_A_PLACE * self.count), capped_sensitivity(CAPS[-1], self.neighbors))
+        return sqrt(self.counting.left().variance(counts))
 
     def lead(self) -> float:
         """Three deviations of a difference: about what k noises do not exceed."""
@@ -354,8 +374,10 @@ class BestFirst(Way):
         return Chosen(listed, released(counted, transactions))
 
 
-def _gaussian(epsilon: Fraction, delta: Fraction) -> DiscreteGaussian:
-    """Noise whose ρ gives (ε, δ). Raises BadParameter where they are too small."""
+def _noise(epsilon: Fraction, delta: Fraction) -> SupportNoise:
+    """Gaussian noise whose ρ gives (ε, δ); Laplace noise for δ = 0. Raises BadParameter where they are too small."""
+    if not delta:
+        return DiscreteLaplace(epsilon)
     rho = decimal_below(rho_at(epsilon, delta), DIGITS)
     if not rho:
         raise BadParameter("epsilon is too small to count itemsets at this delta: give a larger one.")
