@@ -145,9 +145,14 @@ class Planner:
         return max(self.goal.support, last)
 
     def _counts(self, kind: Kind, likely: int, least: float) -> int:
-        """As many as k asks for; for all of some support, as many as keep the noise of each below that."""
+        """As many as k asks for; for all of some support, as many as keep the noise of each below that.
+
+        Not where the noise of two answers, in a mean, is more than that of one by all of the budget.
+        """
         if self.goal.k is not None:
             return ceil(COUNTS_A_PLACE * self.goal.k)
+        if self.variance(2) > 2 * self.variance(1):
+            return min(_MOST_COUNTS, max(LEAST_COUNTS, ceil(COUNTS_A_PLACE * likely)))
         halves = 4 if isinstance(kind, (Centred, Signed)) else 1
         largest = halves * (least / _DEVIATIONS) ** 2
         fine = bisect_right(range(1, _MOST_COUNTS + 1), largest, key=lambda counts: float(self.variance(counts)))

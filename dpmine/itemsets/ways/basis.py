@@ -64,13 +64,17 @@ class Basis:
             level: the probability with which all intervals hold.
             bits: where the noise comes from.
         """
-        supports = [holdings.support([item]) for item in range(items)]
-        chosen = sorted(self.choice.choose(Dense(supports), bits=bits))
-        cells = holdings.cells(chosen).tolist()
-        noisy = [count + self.noise.draw(self.sensitivity, bits=bits) for count in cells]
-        each = 1 - (1 - level) / len(cells)
+        chosen, noisy = self.cells(holdings, items, bits=bits)
+        each = 1 - (1 - level) / len(noisy)
 
         def half_width(terms: int) -> int:
             return self.noise.sum_half_width(self.sensitivity, terms, each)
 
         return bounds_of_cells(noisy, chosen, min(largest, self.size), units, half_width)
+
+    def cells(self, holdings: Holdings, items: int, *, bits: BitSource) -> tuple[list[int], list[int]]:
+        """All that is released: the chosen items, increasing, and the noisy counts of their cells."""
+        supports = [holdings.support([item]) for item in range(items)]
+        chosen = sorted(self.choice.choose(Dense(supports), bits=bits))
+        counts = holdings.cells(chosen).tolist()
+        return chosen, [count + self.noise.draw(self.sensitivity, bits=bits) for count in counts]

@@ -19,6 +19,7 @@ from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts, Kind, 
 from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.itemsets.best_first.order import SLACK, Goal, NoisyWeights, Search
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
+from dpmine.itemsets.ways.basis import Basis
 from dpmine.itemsets.ways.best_first import BestFirst
 from dpmine.itemsets.ways.discovery import Discover, Discovery
 from dpmine.itemsets.ways.items_first import ItemsFirst
@@ -48,6 +49,8 @@ TWO_ITEMS = [(0,), (1,), (0, 1)]
 THREE = len(TWO_ITEMS)
 HUGE = 10**6
 """A weight that no support reaches."""
+EPSILON, NEAR, REST = Fraction(8), range(-9, 10), Fraction(1, 10**3)
+"""Of cells: their budget with the choice, noises that are enumerated, and a δ for those that are not."""
 REACH = 4
 """Beyond which noise is not enumerated: of variance 1, 7 in 10^6 of its probability; of scale 1/2, 8 in 10^5."""
 
@@ -185,6 +188,36 @@ class CountedBestFirst:
 
 
 @dataclass(frozen=True)
+class Cells:
+    """Both cells of one item, which is chosen out of two; a row is its unit's only basket."""
+
+    way: Basis
+
+    def law(self, rows: Sequence[frozenset[int]]) -> Lists:
+        """Over all noises of the two cells."""
+        supports = [sum(item in row for row in rows) for item in (0, 1)]
+        weights = [exp(-abs(x) * self.rate) for x in NEAR]
+        found = Lists()
+        for chosen, mass in _chosen(supports, self.way.choice).items():
+            held = supports[chosen[0]]
+            for (one, first), (two, second) in product(zip(NEAR, weights, strict=True), repeat=2):
+                answer = (chosen, len(rows) - held + one, held + two)
+                found[answer] = found.get(answer, 0.0) + mass * first * second / sum(weights) ** 2
+        return found
+
+    def run(self, rows: Sequence[frozenset[int]]) -> Any:
+        """The item and its cells."""
+        baskets = replace(baskets_of(_units(rows), ITEMS), empty_units=sum(not row for row in rows))
+        chosen, noisy = self.way.cells(Holdings([baskets], (0, 1)), 2, bits=SystemBits())
+        return (tuple(chosen), *noisy)
+
+    @property
+    def rate(self) -> float:
+        """That at which a noise's probability falls, which is 3/5 of ε where cells are moved by 1."""
+        return 0.6 * float(EPSILON) / self.way.sensitivity
+
+
+@dataclass(frozen=True)
 class Listed:
     """A list, its claim, and neighbours."""
 
@@ -206,6 +239,8 @@ def lists() -> Mapping[str, Listed]:
             found[f"{way.name}, two of three, {relation}"] = Listed(Peeled(way), of(way), scores)
         first = items_first(relation)
         found[f"items_first, {relation}"] = Listed(ItemsFirstList(first), of(first), rows)
+        cells = Cells(Basis(1, relation, DiscreteLaplace(EPSILON), 2 if relation is Neighbors.REPLACE_ONE else 1))
+        found[f"cells of an item, {relation}"] = Listed(cells, Claim(EPSILON, REST), rows)
         discovered = discover(relation)
         counted = best_first(relation)
         found[f"best_first, three counts, {relation}"] = Listed(counted, at_five(counted), rows)
@@ -229,6 +264,9 @@ def broken_lists() -> Mapping[str, Listed]:
             RowSets(BASKETS, Neighbors.ADD_REMOVE, sizes=(2, 4)),
         ),
         "signs at the price of add-remove": Listed(counted, at_five(counted), rows),
+        "cells at the sensitivity of add-remove": Listed(
+            Cells(Basis(1, relation, DiscreteLaplace(EPSILON), 1)), Claim(EPSILON, REST), rows
+        ),
         "pure signs at the price of add-remove": Listed(purely(counted), of_pure(purely(counted)), rows),
         "each round has all of ε": Listed(Peeled(replace(peeled, round_epsilon=ONE)), of(peeled), scores),
         "the items have no noise": Listed(ItemsFirstList(first, exact_items=True), of(first), rows),
