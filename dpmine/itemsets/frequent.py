@@ -63,7 +63,8 @@ def frequent_itemsets(
         data: a path or several, a table, frame or stream, or a sequence of baskets.
         min_support: the least noisy support that is listed: a count of units (600), or a share of them (0.02, "2%").
         epsilon: ε > 0 of the whole run, supports included.
-        delta: δ in (0, 1) of the whole run. Half of it is for items that are not public.
+        delta: δ in [0, 1) of the whole run. Half of it is for items that are not public. 0 needs a `catalogue`, and
+            gives pure ε: all noise is then Laplace noise.
         k: how many itemsets are wanted, in place of `min_support`.
         max_size: the most items of an itemset, up to 12; None for 12.
         neighbors: "replace_one" or "add_remove".

@@ -16,7 +16,7 @@ from support.hostile.tables import TABLES
 from support.sealed import SealedBaskets, SealedData, Untouchable, spent
 
 import dpmine
-from dpmine.privacy import Neighbors
+from dpmine.privacy import Neighbors, Zcdp
 from dpmine.zcdp import delta_at
 
 if TYPE_CHECKING:
@@ -58,18 +58,18 @@ def frequent(least: int, largest: int = 12) -> set[frozenset[str]]:
 
 
 @pytest.mark.parametrize("relation", Neighbors)
-@pytest.mark.parametrize("catalogue", [None, list("abcdef")])
+@pytest.mark.parametrize(("catalogue", "delta"), [(None, 1e-6), (list("abcdef"), 1e-6), (list("abcdef"), 0)])
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("support", [700, "14%"])
 def test_exactly_the_frequent_ones_where_noise_is_small(
-    relation: Neighbors, catalogue: list[str] | None, several: bool, support: Any
+    relation: Neighbors, catalogue: list[str] | None, delta: float, several: bool, support: Any
 ) -> None:
     """14 % of 5,030 are 705; supports are 1,000 or more, or 100 or less."""
     data: Any = BASKETS
     options: dict[str, Any] = {}
     if several:
         data, options = with_baskets(), {"unit": "unit", "basket": "basket", "item": "item"}
-    found = mined(support, data, neighbors=relation, catalogue=catalogue, **options)
+    found = mined(support, data, delta=delta, neighbors=relation, catalogue=catalogue, **options)
     assert set(found) == frequent(700)
     assert list(found.noisy_supports) == sorted(found.noisy_supports, reverse=True)
     rows = zip(found, found.noisy_supports, found.intervals, strict=True)
@@ -168,6 +168,14 @@ def test_what_is_charged_is_what_is_guaranteed(relation: Neighbors, catalogue: A
     assert delta_at(guarantee.zcdp.rho, Fraction(2)) + guarantee.zcdp.delta <= guarantee.delta
 
 
+@every("relation", Neighbors)
+def test_a_public_catalogue_needs_no_delta(relation: Neighbors) -> None:
+    found = mined(2000, epsilon=30, delta=0, neighbors=relation, catalogue=list("abcdefgh"))
+    guarantee = found.guarantee
+    assert (guarantee.epsilon, guarantee.delta, guarantee.zcdp) == (Fraction(30), Fraction(0), Zcdp(Fraction(450)))
+    assert found
+
+
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "neither": ({}, "Give either min_support"),
     "both": ({"min_support": 0.1, "k": 5}, "Give either min_support"),
@@ -189,7 +197,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "k of 0": ({"k": 0}, "`k` must be a whole number of at least 1"),
     "a huge k": ({"k": 10**6}, "`k` must be at most 2,000"),
     "items of the data": ({"k": 5, "catalogue": "from-data"}, "leave the catalogue out, or give a public one"),
-    "no delta": ({"k": 5, "delta": 0}, "delta must lie strictly between 0 and 1"),
+    "no delta": ({"k": 5, "delta": 0}, "give it .* or the public list of all items"),
+    "a delta of 1": ({"k": 5, "delta": 1, "catalogue": ["a", "b"]}, "delta must be at least 0 and less than 1"),
     "no epsilon": ({"k": 5, "epsilon": 0}, "epsilon must be greater than 0"),
     "a tiny epsilon": ({"k": 5, "epsilon": 1e-9, "delta": 1e-12}, "epsilon is too small"),
     "no units": ({"k": 5, "units": 0}, "units must be a whole number of at least 1"),

@@ -47,12 +47,21 @@ class Bounds:
         reach = {each: counts.kind.reach(each, error, error_of_all) for each in itemsets}
         by_size = sorted(reach, key=lambda itemset: (len(itemset), itemset))
         estimates = {itemset: max(0.0, counts.support(itemset)) for itemset in by_size}
-        highs = _least_of_parts({each: floor(estimates[each] + reach[each] + _ROUNDING) + hidden for each in by_size})
-        lows = _largest_of_wholes({each: max(0, ceil(estimates[each] - reach[each] - _ROUNDING)) for each in by_size})
+        lows = {each: ceil(estimates[each] - reach[each] - _ROUNDING) for each in by_size}
+        highs = {each: floor(estimates[each] + reach[each] + _ROUNDING) + hidden for each in by_size}
+        return cls.around(estimates, lows, highs)
+
+    @classmethod
+    def around(cls, estimates: dict[Itemset, float], lows: dict[Itemset, int], highs: dict[Itemset, int]) -> Bounds:
+        """Estimates that agree, inside intervals that are as narrow as those of parts and wholes say.
+
+        Requires: all in the same order, by size, with all parts of each itemset; no estimate is below 0.
+        """
+        highs = {each: max(0, high) for each, high in _least_of_parts(highs).items()}
+        lows = {each: min(max(0, low), highs[each]) for each, low in _largest_of_wholes(lows).items()}
         least, largest = _least_of_parts(estimates), _largest_of_wholes(estimates)
-        values = {each: round((least[each] + largest[each]) / 2) for each in by_size}
-        lows = {each: min(lows[each], highs[each]) for each in by_size}
-        return cls({each: min(max(values[each], lows[each]), highs[each]) for each in by_size}, lows, highs)
+        values = {each: round((least[each] + largest[each]) / 2) for each in estimates}
+        return cls({each: min(max(values[each], lows[each]), highs[each]) for each in values}, lows, highs)
 
     def largest(self, itemsets: Iterable[Itemset]) -> int:
         """The largest support that one of the itemsets may have, all of whose parts of one item less are known."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _WORD = 64  # baskets
 _RESIDENT = 1 << 23
 """Words that stay in memory, 64 MB: the rest is in a temporary file, or `memory` would not hold."""
+_AT_ONCE = 1 << 12
+"""Words whose cells are counted at once: 2 MB for each item."""
 
 _set_bits = kernel("set_bits")
 
@@ -109,6 +111,21 @@ class Holdings:
     def odd(self, itemset: Sequence[int]) -> int:
         """How many units have an odd number of its items. Requires: each unit has one basket."""
         return sum(part.count(part.odd(itemset)) for part in self.parts)
+
+    def cells(self, items: Sequence[int]) -> NDArray[np.int64]:
+        """int64[2^l]: how many units have exactly these of the l `items`: bit i of a place says it of items[i].
+
+        Requires: each unit has one basket.
+        """
+        counts = np.zeros(1 << len(items), np.int64)
+        for part in self.parts:
+            for start in range(0, part.width, _AT_ONCE):
+                words = part.words[list(items), start : start + _AT_ONCE]
+                bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+                places = (bits.astype(np.int64) << np.arange(len(items))[:, None]).sum(axis=0)
+                counts += np.bincount(places, minlength=len(counts))
+        counts[0] = self.units - counts[1:].sum()  # behind the last basket, bits are 0; some units have no basket
+        return counts
 
     def capped(self, most: int) -> CappedSupports:
         """Supports to which each unit adds `most` ≥ 1 times at most."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
-from math import ceil, floor, sqrt
+from itertools import islice, takewhile
+from math import ceil, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpmine.itemsets.best_first.counts import Capped, Centred, Kind, Odd, Plain, Signed
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dpmine.itemsets.best_first.order import Goal
 
@@ -20,8 +22,8 @@ COUNTS_A_PLACE, CAPPED_A_PLACE = Fraction(16, 5), Fraction(9, 2)
 """Counts for each itemset that is wanted: in general, and where supports are capped."""
 AGAIN = Fraction(3, 10)
 """Of the counts: what decides the last places."""
-CAP = 40
-"""Supports that a unit adds to, where they are capped."""
+CAPS, _SMALL = range(20, 51), 0.28
+"""Supports that a unit adds to, where they are capped: as many as leave a deviation of this share of the least one."""
 _NOISY, _THIN = 0.35, 15.0
 """They are where a support's deviation exceeds this share of the least one, and a unit holds fewer likely itemsets."""
 _DEVIATIONS = 4.0
@@ -54,7 +56,8 @@ class Plan(NamedTuple):
     Attributes:
         kind: of the counts.
         counts: how many there are at most.
-        sensitivity: the squared L2 sensitivity of all of them together, and of what a cap adds.
+        sensitivity: the squared L2 sensitivity of all of them together, and of what a cap adds. It is the L1
+            sensitivity, too: one unit moves a count by 1 at most.
     """
 
     kind: Kind
@@ -62,26 +65,39 @@ class Plan(NamedTuple):
     sensitivity: int
 
 
+_MOST_IN_CELLS, _FAR_LESS = 13, 4
+"""Items of whose cells all are counted, at most; by what the variance of a pair must be less to count them."""
+_DENSE, _MORE_ITEMS = 1 / 3, 4
+"""The mean share of likely itemsets from which data are dense, and how many more items are chosen there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """What is public: the goal, ρ of all counts, the relation, and whether units may have several baskets."""
+    """What is public.
+
+    Attributes:
+        goal: what the counts are for.
+        variance: of the noise of one of N counts.
+        neighbors: the relation.
+        several_baskets: whether units may have several.
+    """
 
     goal: Goal
-    rho: Fraction
+    variance: Callable[[int], Fraction]
     neighbors: Neighbors
     several_baskets: bool
 
     def plan(self, weights: Sequence[float], gauge: Gauge) -> Plan:
         """By the items' noisy weights: a cap keeps noise small where units hold few of what is counted."""
-        kind = self._kind()
-        shares = [min(1.0, weight * gauge.scale / gauge.units) for weight in weights]
+        kind, shares = self._kind(), _shares(weights, gauge)
         most = _MOST_COUNTS if self.goal.k is None else ceil(COUNTS_A_PLACE * self.goal.k)
         likely = likely_shares(shares, most)
         least = self._least(likely, gauge.units)
         likely = [share for share in likely if share * gauge.units >= least] if self.goal.k is None else likely
-        counts, capped = self._counts(kind, len(likely), least), 1 + CAP * self._times
+        counts, cap = self._counts(kind, len(likely), least), self._cap(least)
+        capped = capped_sensitivity(cap, self.neighbors)
         if _NOISY * least < self._deviation(counts, gauge) and sum(likely) < _THIN and capped < counts:
-            return Plan(Capped(CAP), ceil(counts * CAPPED_A_PLACE / COUNTS_A_PLACE), capped)
+            return Plan(Capped(cap), ceil(counts * CAPPED_A_PLACE / COUNTS_A_PLACE), capped)
         return Plan(kind, counts, counts)
 
     def uncapped(self) -> Plan:
@@ -90,10 +106,39 @@ class Planner:
         counts = self._counts(kind, 0, self.goal.support)
         return Plan(kind, counts, counts)
 
+    def _cap(self, least: float) -> int:
+        """A larger one hides less of the supports, and takes more noise."""
+
+        def variance(cap: int) -> float:
+            return float(self.variance(capped_sensitivity(cap, self.neighbors)))
+
+        return CAPS[max(0, bisect_right(CAPS, (_SMALL * least) ** 2, key=variance) - 1)]
+
+    def basis(self, weights: Sequence[float], gauge: Gauge) -> int:
+        """Of how many items all cells are counted in place of itemsets, which has far less noise; 0 if it has not.
+
+        As many as the likely itemsets have, and one more. Noise of the items blurs that number where many units have
+        these itemsets. Then it is a few more than k itemsets need.
+        """
+        shares = _shares(weights, gauge)
+        wanted = islice(likely_itemsets(shares, self.goal.sizes), self.goal.k or _MOST_COUNTS)
+        likely = list(takewhile(lambda itemset: itemset.share * gauge.units >= self.goal.support, wanted))
+        if self.several_baskets or not likely:
+            return 0
+        items = min(len(shares), 2 + max(itemset.rarest for itemset in likely))
+        if sum(itemset.share for itemset in likely) > _DENSE * len(likely):
+            items = min(len(shares), len(likely).bit_length() + _MORE_ITEMS, _MOST_IN_CELLS)
+        if items > _MOST_IN_CELLS:
+            return 0
+        plan = self.plan(weights, gauge)
+        of_pairs = 2 ** (items - 2) * self.variance(self.cells_sensitivity)
+        others = self.variance(plan.sensitivity) * sum(weight**2 for part, weight in plan.kind.terms((0, 1)) if part)
+        return items if of_pairs * _FAR_LESS <= others else 0
+
     @property
-    def _times(self) -> int:
-        """How often a cap is moved by one unit: a unit in another's place takes something away, too."""
-        return 2 if self.neighbors is Neighbors.REPLACE_ONE else 1
+    def cells_sensitivity(self) -> int:
+        """One unit comes into a cell, or leaves one, or both."""
+        return _changes(self.neighbors)
 
     def _kind(self) -> Kind:
         if self.neighbors is Neighbors.REPLACE_ONE:
@@ -106,32 +151,73 @@ class Planner:
         return max(self.goal.support, last)
 
     def _counts(self, kind: Kind, likely: int, least: float) -> int:
-        """As many as k asks for; for all of some support, as many as keep the noise of each below that."""
+        """As many as k asks for; for all of some support, as many as keep the noise of each below that.
+
+        Not where the noise of two answers, in a mean, is more than that of one by all of the budget.
+        """
         if self.goal.k is not None:
             return ceil(COUNTS_A_PLACE * self.goal.k)
+        if self.variance(2) > 2 * self.variance(1):
+            return min(_MOST_COUNTS, max(LEAST_COUNTS, ceil(COUNTS_A_PLACE * likely)))
         halves = 4 if isinstance(kind, (Centred, Signed)) else 1
-        fine = floor(min(halves * 2 * float(self.rho) * (least / _DEVIATIONS) ** 2, _MOST_COUNTS))
+        largest = halves * (least / _DEVIATIONS) ** 2
+        fine = bisect_right(range(1, _MOST_COUNTS + 1), largest, key=lambda counts: float(self.variance(counts)))
         return min(_MOST_COUNTS, max(LEAST_COUNTS, fine, ceil(COUNTS_A_PLACE * likely)))
 
     def _deviation(self, counts: int, gauge: Gauge) -> float:
         """Of an item's support, about."""
-        variance = counts / (2 * float(self.rho))
+        variance = float(self.variance(counts))
         return sqrt(variance if self.neighbors is Neighbors.REPLACE_ONE else (variance + gauge.variance) / 4)
 
 
-def likely_shares(items: Iterable[float], count: int) -> list[float]:
-    """How large the best supports would be if items were independent, as shares of all units.
+def capped_sensitivity(cap: int, neighbors: Neighbors) -> int:
+    """How far one unit moves all capped counts together, and the number of units that count no more."""
+    return 1 + cap * _changes(neighbors)
 
-    The `count` largest products of different numbers out of `items`, in [0, 1]; fewer where there are no more.
+
+def _changes(neighbors: Neighbors) -> int:
+    """How many units' contributions come or go: a unit in another's place takes something away, too."""
+    return 2 if neighbors is Neighbors.REPLACE_ONE else 1
+
+
+def _shares(weights: Sequence[float], gauge: Gauge) -> list[float]:
+    """Of all units, about."""
+    return [min(1.0, weight * gauge.scale / gauge.units) for weight in weights]
+
+
+class LikelyItemset(NamedTuple):
+    """An itemset that is among the best if items are independent.
+
+    Attributes:
+        share: of the units that have it.
+        rarest: the number of its rarest item, by decreasing share.
+        size: how many items it has.
+    """
+
+    share: float
+    rarest: int
+    size: int
+
+
+def likely_itemsets(items: Iterable[float], sizes: tuple[int, int] | None = None) -> Iterator[LikelyItemset]:
+    """The best itemsets by decreasing share, if items were independent and had these shares in [0, 1].
+
+    Those of all sizes, if no smallest and largest one is given; items of share 0 are left out.
     The sets of numbers make a tree: a set's children add the number after its last one, or put that in its place.
     """
     shares = sorted((share for share in items if share > 0), reverse=True)
-    queue = [(-share, 0) for share in shares[:1]]
-    found: list[float] = []
-    while queue and len(found) < count:
-        negative, last = heappop(queue)
-        found.append(-negative)
+    smallest, largest = sizes or (1, len(shares))
+    queue = [(-share, 0, 1) for share in shares[:1]]
+    while queue:
+        negative, last, size = heappop(queue)
+        if size >= smallest:
+            yield LikelyItemset(-negative, last, size)
         if last + 1 < len(shares):
-            heappush(queue, (negative * shares[last + 1], last + 1))
-            heappush(queue, (negative / shares[last] * shares[last + 1], last + 1))
-    return found
+            heappush(queue, (negative / shares[last] * shares[last + 1], last + 1, size))
+            if size < largest:
+                heappush(queue, (negative * shares[last + 1], last + 1, size + 1))
+
+
+def likely_shares(items: Iterable[float], count: int) -> list[float]:
+    """The shares of the best `count` of them; fewer where there are no more."""
+    return [itemset.share for itemset in islice(likely_itemsets(items), count)]

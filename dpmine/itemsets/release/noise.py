@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, isqrt
-from typing import TYPE_CHECKING
+from math import ceil, isqrt, log, sqrt
+from typing import TYPE_CHECKING, Self
 
 from flint import arb
 
 from dpmine.exact.noise import discrete_gaussian, discrete_laplace_of_scale
-from dpmine.exact.reals import above, below, exact_ball, working_precision
+from dpmine.exact.reals import above, below, decimal_below, exact_ball, working_precision
 from dpmine.ledger.budget import Accounting, Amount
 from dpmine.parameters import exact_share, whole
 from dpmine.privacy import Zcdp, decimal
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 LEVEL = Fraction(95, 100)
 """How probable it is, at least, that an interval holds the true support."""
 _FIRST_BITS = 128
+_ROUND_DIGITS = 12  # of a round's ε, a decimal number
 _SUMMED = 4096  # numbers whose probabilities are added up; beyond them, integrals bound the tail closely enough
 
 
@@ -46,6 +47,14 @@ class SupportNoise(ABC):
     @abstractmethod
     def zcdp(self) -> Zcdp:
         """What the noisy supports use under zCDP."""
+
+    @abstractmethod
+    def part(self, share: Fraction) -> Self:
+        """The noise that uses this share of the budget."""
+
+    @abstractmethod
+    def variance(self, count: int) -> Fraction:
+        """At most this, for the noise of one of `count` supports."""
 
     @abstractmethod
     def draw(self, count: int, *, bits: BitSource) -> int:
@@ -72,6 +81,17 @@ class SupportNoise(ABC):
         return self._half_width(whole("count", count), exact_share("level", level), together=count)
 
     @abstractmethod
+    def exponential_rounds(self, count: int) -> Fraction:
+        """ε_0 of `count` rounds of the exponential mechanism, one after the other, that use the budget in its place."""
+
+    @abstractmethod
+    def sum_half_width(self, count: int, terms: int, level: Fraction) -> int:
+        """A whole t ≥ 0 with Pr[|X_1 + … + X_m| ≤ t] ≥ `level`, certified, for m = `terms` independent noises.
+
+        By Chernoff's bound 2 e^{−r(t + 1)} E[e^{rX}]^m, which holds for every rate r.
+        """
+
+    @abstractmethod
     def _half_width(self, count: int, level: Fraction, *, together: int) -> int:
         """A t for which `together` noises, each of one of `count` supports, are within ±t with probability `level`."""
 
@@ -91,9 +111,32 @@ class DiscreteLaplace(SupportNoise):
         """ε²/2."""
         return Zcdp.implied(self.epsilon, Fraction(0))
 
+    def part(self, share: Fraction) -> Self:
+        """By that share of ε."""
+        return replace(self, epsilon=self.epsilon * share)
+
+    def variance(self, count: int) -> Fraction:
+        """2m²/ε²: that of Laplace noise, which is a little larger than that of whole numbers."""
+        return 2 * (l1_sensitivity(count) / self.epsilon) ** 2
+
     def draw(self, count: int, *, bits: BitSource) -> int:
         """Of scale m/ε."""
         return discrete_laplace_of_scale(l1_sensitivity(count) / self.epsilon, bits=bits)
+
+    def exponential_rounds(self, count: int) -> Fraction:
+        """ε/k."""
+        return self.epsilon / count
+
+    def sum_half_width(self, count: int, terms: int, level: Fraction) -> int:
+        """For E[e^{rX}] = (1 − q)²/((1 − q e^r)(1 − q e^{−r})) with q = e^{−ε/m}; r is about the best."""
+        rate, large = self.epsilon / count, log(2 / (1 - level))
+        tilt = rate * Fraction(sqrt(large / (large + terms)))
+
+        def formula() -> Ball:
+            moment = 2 * _one_less(rate).log() - _one_less(rate - tilt).log() - _one_less(rate + tilt).log()
+            return (terms * moment - exact_ball((1 - level) / 2).log()) / exact_ball(tilt)
+
+        return _ceiling(formula) - 1
 
     def __str__(self) -> str:
         return Amount(self.epsilon).shown(Accounting.BASIC, decimal)
@@ -131,6 +174,10 @@ class DiscreteGaussian(SupportNoise):
         """ρ."""
         return Zcdp(self.rho)
 
+    def part(self, share: Fraction) -> Self:
+        """By that share of ρ."""
+        return replace(self, rho=self.rho * share)
+
     def variance(self, count: int) -> Fraction:
         """σ² = m/(2ρ)."""
         return squared_l2_sensitivity(count) / (2 * self.rho)
@@ -138,6 +185,20 @@ class DiscreteGaussian(SupportNoise):
     def draw(self, count: int, *, bits: BitSource) -> int:
         """Of variance parameter σ²."""
         return discrete_gaussian(self.variance(count), bits=bits)
+
+    def exponential_rounds(self, count: int) -> Fraction:
+        """√(8ρ/k), rounded down: a round is ε_0²/8-zCDP."""
+        root = below(lambda: exact_ball(8 * self.rho / count).sqrt(), _FIRST_BITS)
+        return decimal_below(root, _ROUND_DIGITS)
+
+    def sum_half_width(self, count: int, terms: int, level: Fraction) -> int:
+        """For E[e^{rX}] ≤ e^{r²σ²/2}: the best r gives √(2mσ² ln(2/β))."""
+        twice = 2 * terms * self.variance(count)
+
+        def formula() -> Ball:
+            return (-exact_ball(twice) * exact_ball((1 - level) / 2).log()).sqrt()
+
+        return _ceiling(formula) - 1
 
     def __str__(self) -> str:
         return "Gaussian noise, at what the selection leaves"
@@ -229,6 +290,11 @@ def narrower(laplace: DiscreteLaplace, gaussian: DiscreteGaussian | None, count:
 def _outside(level: Fraction, together: int) -> Ball:
     """β = 1 − level^{1/together}, without a loss of digits where it is small."""
     return -((-exact_ball(1 - level)).log1p() / together).expm1()
+
+
+def _one_less(exponent: Fraction) -> Ball:
+    """1 − e^{−x}, without a loss of digits where x is small."""
+    return -(-exact_ball(exponent)).expm1()
 
 
 def _ceiling(formula: Callable[[], Ball]) -> int:

@@ -10,10 +10,10 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.release.noise import LEVEL
 from dpmine.itemsets.release.rules import number_of_units
 from dpmine.itemsets.release.supports import LARGEST_SUPPORT
-from dpmine.itemsets.request.query import is_from_data, public_items
+from dpmine.itemsets.request.query import delta_of, is_from_data, public_items
 from dpmine.itemsets.ways.best_first import LARGEST_SIZE, MOST_PLACES, AdaptiveCounts
 from dpmine.itemsets.ways.way import ListTerms
-from dpmine.parameters import count_or_share, least_count, positive, probability, whole
+from dpmine.parameters import count_or_share, least_count, positive, whole
 from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class FrequentRequest:
         terms = ListTerms(
             1 if query.k is None else whole("`k`", query.k),
             positive("epsilon", query.epsilon),
-            probability("delta", query.delta),
+            _delta(query.delta, items),
             Neighbors.parse(query.neighbors),
             (1, _max_size(query.max_size, items)),
             items,
@@ -153,6 +153,17 @@ def _support(wanted: Number | None, units: int | None) -> int | Fraction | None:
     if isinstance(support, int) and support > LARGEST_SUPPORT:
         raise BadParameter("min_support is more than any number of units: give a smaller count, or a share.")
     return support
+
+
+def _delta(given: Number, items: int | None) -> Fraction:
+    """Raises BadParameter for 0 where items are not public: one unit's own items would show."""
+    delta = delta_of(given)
+    if not delta and items is None:
+        raise BadParameter(
+            "Items that are not public are found with a delta above 0: give it (`delta=1e-6`), or the public list of "
+            "all items (`catalogue=FILE`)."
+        )
+    return delta
 
 
 def _max_size(wanted: int | None, items: int | None) -> int:

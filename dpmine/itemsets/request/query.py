@@ -77,7 +77,7 @@ class Query:
         return ListTerms(
             count,
             positive("epsilon", self.epsilon),
-            _delta(self.delta),
+            delta_of(self.delta),
             Neighbors.parse(self.neighbors),
             sizes,
             None if items is None else len(items),
@@ -158,7 +158,7 @@ class Request:
         return _built(terms, self.query.release_support)[0]
 
 
-def _delta(given: Number) -> Fraction:
+def delta_of(given: Number) -> Fraction:
     """δ in [0, 1): 0 asks for a pure guarantee. Raises BadParameter."""
     delta = below_one("delta", given)
     return probability("delta", delta) if delta else delta

@@ -25,17 +25,21 @@ from dpmine.itemsets.best_first.order import Goal, NoisyWeights, Search
 from dpmine.itemsets.best_first.plan import (
     AGAIN,
     CAPPED_A_PLACE,
+    CAPS,
     COUNTS_A_PLACE,
     LEAST_COUNTS,
     Gauge,
     Plan,
     Planner,
+    capped_sensitivity,
     likely_shares,
 )
 from dpmine.itemsets.best_first.recount import count_again
-from dpmine.itemsets.release.noise import DiscreteGaussian
+from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.release.supports import Consistency, SupportRelease
+from dpmine.itemsets.ways.basis import Basis
 from dpmine.itemsets.ways.discovery import DIGITS, Discovery, items_per_unit
+from dpmine.itemsets.ways.pure_weights import PureWeights
 from dpmine.itemsets.ways.way import Chosen, Way
 from dpmine.privacy import Neighbors, Zcdp
 from dpmine.selection.top_k import NO_DELTA, rounds_of, share_of_best
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
+    from dpmine.itemsets.release.noise import SupportNoise
     from dpmine.itemsets.release.supports import Interval
     from dpmine.itemsets.transactions.interface import Transactions
     from dpmine.itemsets.ways.discovery import Found
@@ -54,10 +59,10 @@ if TYPE_CHECKING:
 BEST_FIRST = "best_first"
 LARGEST_SIZE = 12
 """Items of an itemset, at most: all its 4095 subsets are counted before it."""
-_LOOKS, _UNITS, _SCALE, _WHOLE = (2, 3, 4), Fraction(1, 2), Fraction(1, 2), 20
-"""Of twenty parts of ρ: for items, look by look; for the number of units; for supports of the heaviest items.
+LOOKS, PURE_LOOKS, _UNITS, _SCALE, _WHOLE = (2, 3, 4), (4,), Fraction(1, 2), Fraction(1, 2), 20
+"""Of twenty parts of the budget: for items, look by look; for the number of units; for supports of the heaviest items.
 
-The rest is for itemsets.
+The rest is for itemsets. Laplace noise of several looks adds up to more than that of one.
 """
 MOST_PLACES = 2000
 """Itemsets that are listed at most: each takes several counts, one after the other."""
@@ -86,14 +91,14 @@ class WeighedItems(NamedTuple):
         codes: int64[m].
         weights: float64[m], what units gave to each, with noise.
         deviation: of that noise.
-        rho: what is left for the itemsets' counts.
+        noise: by what is left of the budget for the itemsets' counts.
         looks: how many the discovery took.
     """
 
     codes: NDArray[np.int64]
     weights: NDArray[np.float64]
     deviation: float
-    rho: Fraction
+    noise: SupportNoise
     looks: int
 
 
@@ -113,7 +118,7 @@ class CountedItemsets(NamedTuple):
     bounds: Bounds
     units: tuple[int, Interval]
     complete_above: int | None
-    noise: DiscreteGaussian
+    noise: SupportNoise
 
 
 class Precision(NamedTuple):
@@ -130,69 +135,75 @@ class Precision(NamedTuple):
 
 @dataclass(frozen=True)
 class AdaptiveCounts:
-    """All stages: (ρ, δ) of them together, under zCDP.
+    """All stages, whose noises are parts of one: Gaussian by ρ, which with δ gives (ε, δ), or Laplace by ε alone.
 
     Attributes:
         sizes: the smallest and the largest size.
         k: the number of itemsets that are wanted; None for all that have `support`.
-        rho: ρ > 0 of all stages.
+        noise: by the budget of all stages.
         delta: δ in (0, 1) of the discovery; 0 where the items are public.
         neighbors: the relation.
         items_per_unit: D ≥ 1: how many of its items a unit may weigh.
         support: the least support that is wanted: a count, or as a fraction a share of all units. 0 for the best k.
+        looks: at items, at most: twentieths of the budget.
     """
 
     sizes: tuple[int, int]
     k: int | None
-    rho: Fraction
+    noise: SupportNoise
     delta: Fraction
     neighbors: Neighbors
     items_per_unit: int
     support: int | Fraction = 0
+    looks: tuple[int, ...] = LOOKS
 
     @classmethod
     def of(cls, terms: ListTerms, k: int | None, support: int | Fraction = 0) -> Self:
-        """Within (ε, δ); half of δ is for items that are not public. Raises BadParameter where ε or δ are too small."""
+        """Within (ε, δ); half of δ is for items that are not public. Raises BadParameter where ε or δ are too small.
+
+        Without δ, which needs public items, all noise is Laplace noise.
+        """
         slack = Fraction(0) if terms.catalogue_size is not None else terms.delta / 2
-        rho = decimal_below(rho_at(terms.epsilon, terms.delta - slack), DIGITS)
-        if not rho:
-            raise BadParameter("epsilon is too small to count itemsets at this delta: give a larger one.")
-        most = items_per_unit(terms.max_items_per_unit)
-        counting = cls(terms.sizes, k, rho, slack, terms.neighbors, most, support)
+        noise, most = _noise(terms.epsilon, terms.delta - slack), items_per_unit(terms.max_items_per_unit)
+        looks = LOOKS if terms.delta else PURE_LOOKS
+        counting = cls(terms.sizes, k, noise, slack, terms.neighbors, most, support, looks)
         _ = counting.discovery  # before anything is charged
         return counting
 
     @cached_property
     def discovery(self) -> Discovery:
-        """What weighs the items. Raises BadParameter where ρ is too small."""
-        share = self.rho * sum(_LOOKS) / _WHOLE
-        return Discovery(share, self.delta, self.neighbors, self.items_per_unit, _LOOKS)
+        """What weighs the items. Raises BadParameter where the budget is too small."""
+        noise = self.noise.part(Fraction(sum(self.looks), _WHOLE))
+        rest = self.delta, self.neighbors, self.items_per_unit, self.looks
+        if isinstance(noise, DiscreteLaplace):
+            return PureWeights(noise.epsilon, *rest)
+        return Discovery(noise.zcdp.rho, *rest)
 
     @property
-    def _units_noise(self) -> DiscreteGaussian:
-        return DiscreteGaussian(self.rho * _UNITS / _WHOLE)
+    def _units_noise(self) -> SupportNoise:
+        return self.noise.part(_UNITS / _WHOLE)
 
     @property
     def zcdp(self) -> Zcdp:
         """(ρ, δ)."""
-        return Zcdp(self.rho, self.delta)
+        return Zcdp(self.noise.zcdp.rho, self.delta)
 
-    def least_rho(self) -> Fraction:
-        """What the itemsets' counts have, if all looks are taken."""
-        return self.rho * (_WHOLE - sum(_LOOKS) - _UNITS - _SCALE) / _WHOLE
+    def left(self, looks: int | None = None) -> SupportNoise:
+        """The noise of the itemsets' counts, after this number of looks; after all of them, if not given."""
+        return self.noise.part((_WHOLE - sum(self.looks[:looks]) - _UNITS - _SCALE) / _WHOLE)
 
     def least_support(self) -> int:
         """What stands out from noise: two standard deviations of a count, where as few as possible are taken."""
-        deviation = sqrt(LEAST_COUNTS / (2 * self.least_rho()))
+        deviation = sqrt(self.left().variance(LEAST_COUNTS))
         return ceil(2 * deviation if self.neighbors is Neighbors.REPLACE_ONE else deviation)
 
     def precision(self, *, several_baskets: bool) -> Precision | None:
         """By public numbers; None where the least support is a share of units that have to be counted."""
         if isinstance(self.support, Fraction):
             return None
-        planner = Planner(Goal(self.sizes, self.k, self.support), self.least_rho(), self.neighbors, several_baskets)
-        plan = planner.uncapped()
-        errors = self._errors(DiscreteGaussian(self.least_rho()), plan)
+        noise, goal = self.left(), Goal(self.sizes, self.k, self.support)
+        plan = Planner(goal, noise.variance, self.neighbors, several_baskets).uncapped()
+        errors = self._errors(noise, plan)
         sizes = range(1, min(self.sizes[1], _SIZES_OF_FORECASTS) + 1)
         return Precision(plan.counts, tuple(ceil(plan.kind.reach(tuple(range(size)), *errors)) for size in sizes))
 
@@ -201,8 +212,12 @@ class AdaptiveCounts:
         units = transactions.total_units + self._units_noise.draw(1, bits=bits)
         items, gauge = self._items(transactions, units, bits)
         codes, goal = items.codes.tolist(), self._goal(gauge)
-        planner = Planner(goal, items.rho, self.neighbors, several_baskets)
-        return self._counted(Holdings(transactions.baskets_of(codes), codes), items, gauge, planner, bits)
+        planner = Planner(goal, items.noise.variance, self.neighbors, several_baskets)
+        holdings = Holdings(transactions.baskets_of(codes), codes)
+        if size := planner.basis(items.weights.tolist(), gauge):
+            basis = Basis(size, self.neighbors, items.noise, planner.cells_sensitivity)
+            return self._counted_in_cells(holdings, basis, items, gauge, bits)
+        return self._counted(holdings, items, gauge, planner, bits)
 
     def _goal(self, gauge: Gauge) -> Goal:
         """In units, where a share of them is wanted."""
@@ -214,18 +229,19 @@ class AdaptiveCounts:
         looks = self.discovery.each_look(transactions.item_weights(self.discovery.weights), bits=bits)
         items = self._weighed(next(looks))
         gauge = self._gauge(transactions, units, items, bits)
-        while items.looks < len(_LOOKS) and not self._suffices(items, gauge):
+        while items.looks < len(self.looks) and not self._suffices(items, gauge):
             items = self._weighed(next(looks))
         return items, gauge
 
     def _weighed(self, released: Found) -> WeighedItems:
-        """The heaviest of the items, and what the looks leave of ρ."""
+        """The heaviest of the items, and what the looks leave of the budget."""
         looks = released.looks
-        left = self.rho * (_WHOLE - sum(_LOOKS[:looks]) - _UNITS - _SCALE) / _WHOLE
-        weights = released.totals / (self.discovery.weight * sum(_LOOKS[:looks]))
+        weights = released.totals / (self.discovery.weight * sum(self.looks[:looks]))
         most = _MOST_ITEMS if self.k is None else min(_MOST_ITEMS, ceil(CAPPED_A_PLACE * self.k))
         best = np.sort(np.argsort(-weights, kind="stable")[:most])
-        return WeighedItems(released.codes[best], weights[best], self.discovery.reach(looks)[1], left, looks)
+        return WeighedItems(
+            released.codes[best], weights[best], self.discovery.reach(looks)[1], self.left(looks), looks
+        )
 
     def _suffices(self, items: WeighedItems, gauge: Gauge) -> bool:
         """Whether every item of an itemset that is wanted is likely to be found by now."""
@@ -238,20 +254,21 @@ class AdaptiveCounts:
 
     def _gauge(self, transactions: Transactions, units: int, items: WeighedItems, bits: BitSource) -> Gauge:
         """The supports of the heaviest items, as multiples of their weights."""
-        noise = DiscreteGaussian(self.rho * _SCALE / _WHOLE)
+        noise = self.noise.part(_SCALE / _WHOLE)
         heaviest = np.argsort(-items.weights, kind="stable")[:_GAUGED]
         exact = transactions.supports_of_items()[items.codes[heaviest]].tolist()
         supports = sum(support + noise.draw(_GAUGED, bits=bits) for support in exact)
         scale = supports / max(1.0, float(items.weights[heaviest].sum()))
         variance = float(self._units_noise.variance(1))
-        return Gauge(units, variance, min(max(1.0, scale), sqrt(self.items_per_unit)))
+        largest = self.discovery.weight / int(self.discovery.weights[-1])
+        return Gauge(units, variance, min(max(1.0, scale), largest))
 
     def _counted(
         self, holdings: Holdings, items: WeighedItems, gauge: Gauge, planner: Planner, bits: BitSource
     ) -> CountedItemsets:
         """The itemsets that were counted, all their parts among them, with intervals that hold together."""
         plan, goal = planner.plan(items.weights.tolist(), gauge), planner.goal
-        noise, sensitivity = DiscreteGaussian(items.rho), plan.sensitivity
+        noise, sensitivity = items.noise, plan.sensitivity
         exact = plan.kind.exact(holdings)
         variance = float(noise.variance(sensitivity))
         counts = Counts(plan.kind, exact.count, lambda: noise.draw(sensitivity, bits=bits), variance, plan.counts)
@@ -261,19 +278,32 @@ class AdaptiveCounts:
         count_again(counts, search.counted, goal)
         error, of_units = self._errors(noise, plan)
         hidden = 0 if exact.hidden is None else max(0, exact.hidden() + noise.draw(sensitivity, bits=bits) + error)
+        units = self._units(gauge)
         bounds = Bounds.of(counts, search.counted, error, of_units, hidden)
-        return CountedItemsets(
-            tuple(items.codes.tolist()),
-            bounds,
-            (max(0, gauge.number), (max(0, gauge.number - of_units), max(0, gauge.number + of_units))),
-            bounds.largest(search.frontier) if search.counted else None,
-            noise,
-        )
+        above = bounds.largest(search.frontier) if search.counted else None
+        return CountedItemsets(tuple(items.codes.tolist()), bounds, units, above, noise)
 
-    def _errors(self, noise: DiscreteGaussian, plan: Plan) -> tuple[int, int]:
+    def _counted_in_cells(
+        self, holdings: Holdings, basis: Basis, items: WeighedItems, gauge: Gauge, bits: BitSource
+    ) -> CountedItemsets:
+        """All itemsets of a few items: none of these was not counted."""
+        codes, wanted = tuple(items.codes.tolist()), self.sizes[1]
+        level = _LEVEL_OF_COUNTS
+        bounds = basis.count(holdings, len(codes), largest=wanted, units=gauge.number, level=level, bits=bits)
+        return CountedItemsets(codes, bounds, self._units(gauge), 0, basis.noise)
+
+    @property
+    def _units_error(self) -> int:
+        return self._units_noise.half_width(1, _LEVEL_OF_UNITS)
+
+    def _units(self, gauge: Gauge) -> tuple[int, Interval]:
+        """Their noisy number, and its interval."""
+        width, number = self._units_error, gauge.number
+        return max(0, number), (max(0, number - width), max(0, number + width))
+
+    def _errors(self, noise: SupportNoise, plan: Plan) -> tuple[int, int]:
         """The largest noise that is plausible of any count, and of the number of units."""
-        error = noise.half_width(plan.sensitivity, 1 - (1 - _LEVEL_OF_COUNTS) / (plan.counts + 1))
-        return error, self._units_noise.half_width(1, _LEVEL_OF_UNITS)
+        return noise.half_width(plan.sensitivity, 1 - (1 - _LEVEL_OF_COUNTS) / (plan.counts + 1)), self._units_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +322,7 @@ class BestFirst(Way):
 
     @classmethod
     def suits(cls, terms: ListTerms) -> str | None:
-        """With some δ, and a catalogue that is public or unknown."""
+        """With some δ, or a public catalogue."""
         if terms.from_data:
             return f"{BEST_FIRST} finds the items by itself: leave the catalogue out, or give a public one."
         if terms.kbar is not None:
@@ -303,7 +333,7 @@ class BestFirst(Way):
             return f"{BEST_FIRST} lists at most {MOST_PLACES:,} itemsets: give a smaller `k`, or another mechanism."
         if terms.sizes[1] > LARGEST_SIZE:
             return f"{BEST_FIRST} counts all subsets of an itemset: size must be at most {LARGEST_SIZE}."
-        return None if terms.delta else NO_DELTA
+        return None if terms.delta or terms.catalogue_size is not None else NO_DELTA
 
     @classmethod
     def only_by_name(cls, terms: ListTerms) -> bool:
@@ -329,12 +359,13 @@ class BestFirst(Way):
 
     @property
     def zcdp(self) -> Zcdp:
-        """All of ρ, however many looks are taken."""
+        """All of the budget, however many looks are taken."""
         return self.counting.zcdp
 
     def _deviation(self) -> float:
-        """Of a plain count, where all looks are taken."""
-        return sqrt(COUNTS_A_PLACE * self.count / (2 * self.counting.least_rho()))
+        """Of a plain count or a capped one, whichever has less noise, where all looks are taken."""
+        counts = min(ceil(COUNTS_A_PLACE * self.count), capped_sensitivity(CAPS[-1], self.neighbors))
+        return sqrt(self.counting.left().variance(counts))
 
     def lead(self) -> float:
         """Three deviations of a difference: about what k noises do not exceed."""
@@ -373,6 +404,16 @@ class BestFirst(Way):
         best = [itemset for itemset in ranked if len(itemset) >= least][: self.count]
         listed = tuple(tuple(codes[number] for number in itemset) for itemset in best)
         return Chosen(listed, released(counted, transactions))
+
+
+def _noise(epsilon: Fraction, delta: Fraction) -> SupportNoise:
+    """Gaussian noise whose ρ gives (ε, δ); Laplace noise for δ = 0. Raises BadParameter where they are too small."""
+    if not delta:
+        return DiscreteLaplace(epsilon)
+    rho = decimal_below(rho_at(epsilon, delta), DIGITS)
+    if not rho:
+        raise BadParameter("epsilon is too small to count itemsets at this delta: give a larger one.")
+    return DiscreteGaussian(rho)
 
 
 def released(counted: CountedItemsets, transactions: Transactions) -> SupportRelease:

@@ -43,7 +43,7 @@ DISCOVER = "discover"
 ITEMS_PER_UNIT = 50
 """How many of its items a unit may name, by default: docs/explanation/measured/itemset_lists.md compares."""
 MOST_ITEMS_PER_UNIT = 10_000
-_WEIGHT = 1 << 20  # S: what a unit gives to its items, in length
+LARGEST_WEIGHT = 1 << 20  # S: what a unit gives to its items, in length
 _LOOKS, _REST = (1, 1, 2, 4, 4), 8  # twentieths of ρ: 1/20, 1/10, 1/5, 2/5 or 3/5 goes into the discovery
 _ENOUGH, _TIMES_THE_PLACES = 60, 4  # items at which it ends, or those with this many itemsets per place
 _WEIGHTED_PLACES, _WEIGHTED_SCALE = 50, 66
@@ -144,7 +144,7 @@ class Discovery:
     @cached_property
     def weight(self) -> int:
         """S: 2^20, or less where the noise would be too large for 64 bits."""
-        return min(_WEIGHT, isqrt(int(self._squared_reach(min(self.rhos)) * LARGEST_SCALE**2)))
+        return min(LARGEST_WEIGHT, isqrt(int(self._squared_reach(min(self.rhos)) * LARGEST_SCALE**2)))
 
     @cached_property
     def weights(self) -> NDArray[np.int64]:
@@ -170,7 +170,9 @@ class Discovery:
         Gaussian noise of variance Σ looks_i² σ_i², plus Σ looks_i. Of public items, three deviations of the noise.
         """
         copies = tuple(accumulate(self.looks))
-        variances = accumulate(part**2 * scale**2 for part, scale in zip(self.looks, self.scales, strict=True))
+        variances = accumulate(
+            part**2 * self._variance(scale) for part, scale in zip(self.looks, self.scales, strict=True)
+        )
         return tuple(self._threshold(number, variance) for number, variance in zip(copies, variances, strict=True))
 
     def _threshold(self, copies: int, variance: int) -> int:
@@ -209,15 +211,23 @@ class Discovery:
         held = np.flatnonzero(sums) if self.delta else np.arange(len(sums))
         total, found = np.zeros(len(held), np.int64), np.full(len(held), not self.delta)
         for look, (part, scale) in enumerate(zip(self.looks, self.scales, strict=True)):
-            total = total + part * (sums[held] + discrete_gaussian_array(len(held), scale, bits=bits))
+            total = total + part * (sums[held] + self._noise(len(held), scale, bits=bits))
             found |= total >= self.thresholds[look]
             yield Found(held[found], look + 1, total[found])
+
+    def _noise(self, count: int, scale: int, *, bits: BitSource) -> NDArray[np.int64]:
+        """Of `count` sums, of a look of this scale."""
+        return discrete_gaussian_array(count, scale, bits=bits)
+
+    def _variance(self, scale: int) -> int:
+        """About that of the noise."""
+        return scale**2
 
     def reach(self, looks: int) -> tuple[float, float]:
         """The threshold after some looks, and the deviation of the noise, in units that have one item alone."""
         parts = self.looks[:looks]
         unit = self.weight * sum(parts)
-        variance = sum((part * scale) ** 2 for part, scale in zip(parts, self.scales, strict=False))
+        variance = sum(part**2 * self._variance(scale) for part, scale in zip(parts, self.scales, strict=False))
         return self.thresholds[looks - 1] / unit, sqrt(variance) / unit
 
 

@@ -20,6 +20,7 @@ from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.best_first import plan
 from dpmine.itemsets.best_first.counts import Capped, Centred, Kind, Odd, Plain, Signed
 from dpmine.itemsets.best_first.order import Search, smaller
+from dpmine.itemsets.release.noise import DiscreteGaussian
 from dpmine.itemsets.ways import best_first
 from dpmine.itemsets.ways.best_first import AdaptiveCounts
 from dpmine.privacy import Neighbors
@@ -79,10 +80,11 @@ def hunted(
 ) -> list[tuple[bool, bool]]:
     """The failures of some runs in which that kind is counted."""
     true, transactions = supports(units), baskets_of(units, ITEMS)
-    counting = AdaptiveCounts(SIZES, 20, Fraction(1, 2), Fraction(0), relation, ITEMS)
+    counting = AdaptiveCounts(SIZES, 20, DiscreteGaussian(Fraction(1, 2)), Fraction(0), relation, ITEMS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(best_first, "Search", hunting(true, sign))
-        patch.setattr(plan, "CAP", 5)
+        patch.setattr(plan, "CAPS", (5,))
+        patch.setattr(plan, "_MOST_IN_CELLS", 0)
         patch.setattr(plan, "_NOISY", 0.0 if kind is Capped else inf)
         patch.setattr(plan, "_THIN", inf)
         several, found = units is SEVERAL, []

@@ -6,6 +6,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import erfc, exp, sqrt
 
+import numpy as np
 import pytest
 from scipy import stats
 from support.cases import every
@@ -141,3 +142,46 @@ def test_noise_for_one_support_is_not_enough_for_five() -> None:
     variance = float(DiscreteGaussian(rho).variance(1))
     assert joint_profile(variance, 1, 1.0) == pytest.approx(profile(variance, 1, 1.0))
     assert joint_profile(variance, 5, 1.0) > 2 * float(delta_at(rho, epsilon))
+
+
+def pmf(noise: DiscreteLaplace | DiscreteGaussian, count: int, reach: int) -> list[float]:
+    """Of the noise of one of `count` supports, from −reach to reach."""
+    if isinstance(noise, DiscreteLaplace):
+        weights = [exp(-abs(x) * float(noise.epsilon) / count) for x in range(-reach, reach + 1)]
+    else:
+        weights = [exp(-(x**2) / 2 / float(noise.variance(count))) for x in range(-reach, reach + 1)]
+    return [weight / sum(weights) for weight in weights]
+
+
+@every("noise", [DiscreteLaplace(Fraction(1)), DiscreteLaplace(Fraction(9)), DiscreteGaussian(Fraction(1, 20))])
+@every("terms", [1, 2, 8, 64])
+@every("level", [Fraction(95, 100), 1 - Fraction(1, 10**6)])
+def test_half_widths_of_sums_cover_and_are_not_far_from_the_least(
+    noise: DiscreteLaplace | DiscreteGaussian, terms: int, level: Fraction
+) -> None:
+    """Against the convolution. Chernoff's bound is at most two thirds too wide here."""
+    single, law = pmf(noise, 2, 120), [1.0]
+    for _ in range(terms):
+        law = np.convolve(law, single).tolist()
+    distances = np.abs(np.arange(len(law)) - len(law) // 2)
+    width = noise.sum_half_width(2, terms, level)
+    outside = float(np.array(law)[distances > width].sum())
+    assert outside <= float(1 - level) + 1e-12
+    assert float(np.array(law)[distances > 0.6 * width - 1].sum()) > float(1 - level)
+
+
+def test_rounds_of_the_exponential_mechanism_use_the_whole_budget() -> None:
+    """Those of ε_0 are kε_0-private, and kε_0²/8-zCDP."""
+    assert DiscreteLaplace(Fraction(1, 3)).exponential_rounds(7) * 7 == Fraction(1, 3)
+    rho = Fraction(1, 50)
+    spent = DiscreteGaussian(rho).exponential_rounds(7) ** 2 * 7 / 8
+    assert rho * Fraction(999, 1000) < spent <= rho
+
+
+@every("noise", [DiscreteLaplace(Fraction(1, 3)), DiscreteGaussian(Fraction(1, 3))])
+def test_parts_use_their_share(noise: DiscreteLaplace | DiscreteGaussian) -> None:
+    square = 2 if isinstance(noise, DiscreteLaplace) else 1
+    assert noise.part(Fraction(2, 5)).zcdp.rho == noise.zcdp.rho * Fraction(2, 5) ** square
+    law = pmf(noise, 5, 1000)
+    variance = sum(x**2 * mass for x, mass in zip(range(-1000, 1001), law, strict=True))
+    assert 0.9 * float(noise.variance(5)) < variance <= float(noise.variance(5)) * (1 + 1e-9)

@@ -17,7 +17,8 @@ from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.best_first.counts import Capped, Centred, Odd, Plain, Signed
 from dpmine.itemsets.best_first.order import Goal
-from dpmine.itemsets.best_first.plan import Gauge, Planner, likely_shares
+from dpmine.itemsets.best_first.plan import Gauge, LikelyItemset, Planner, likely_itemsets, likely_shares
+from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace, SupportNoise
 from dpmine.itemsets.ways.best_first import BestFirst
 from dpmine.itemsets.ways.registry import build_way
 from dpmine.itemsets.ways.universe import ItemsetUniverse
@@ -30,12 +31,14 @@ BEST = {(0,), (1,), (0, 1), (2,), (0, 2), (1, 2), (0, 1, 2), (3,)}
 
 
 @pytest.mark.parametrize("relation", Neighbors)
-@pytest.mark.parametrize("public", [True, False])
+@pytest.mark.parametrize(("public", "delta"), [(True, DELTA), (False, DELTA), (True, Fraction(0))])
 @pytest.mark.parametrize("several", [True, False])
-def test_the_best_are_found_where_noise_is_small(relation: Neighbors, public: bool, several: bool) -> None:
-    """ε = 50: a count's deviation is below 1, and supports differ by 10 at least."""
+def test_the_best_are_found_where_noise_is_small(
+    relation: Neighbors, public: bool, several: bool, delta: Fraction
+) -> None:
+    """ε = 50: a count's deviation is below 1, or 2 without δ, and supports differ by 10 at least."""
     baskets = baskets_of(UNITS)
-    terms = ListTerms(8, Fraction(50), DELTA, relation, (1, 4), baskets.catalogue_size if public else None)
+    terms = ListTerms(8, Fraction(50), delta, relation, (1, 4), baskets.catalogue_size if public else None)
     universe = ItemsetUniverse(
         baskets.miner(), range(1, 5), catalogue_is_public=public, transactions=baskets, several_baskets=several
     )
@@ -64,9 +67,39 @@ def test_what_is_counted_follows_from_public_facts_and_released_numbers(
 ) -> None:
     relation = Neighbors.REPLACE_ONE if replaced else Neighbors.ADD_REMOVE
     rho = Fraction(1, 1000) if noisy else Fraction(1000)
-    plan = Planner(Goal((1, 12), 100), rho, relation, several).plan([20.0] * 200, Gauge(10_000, 1.0, 1.0))
+    noise = DiscreteGaussian(rho)
+    plan = Planner(Goal((1, 12), 100), noise.variance, relation, several).plan([20.0] * 200, Gauge(10_000, 1.0, 1.0))
     assert type(plan.kind) is kind
-    assert plan.sensitivity == (81 if noisy else plan.counts)
+    assert plan.sensitivity == (41 if noisy else plan.counts)
+
+
+def test_cells_are_counted_where_they_have_far_less_noise() -> None:
+    """With Laplace noise, of few items: the likely ones and one more, or eleven where shares are blurred."""
+    few, many, dense = (
+        [5000.0, 4000.0, 3000.0],
+        [500.0 - item for item in range(200)],
+        [9500.0 - item for item in range(50)],
+    )
+
+    def basis(weights: list[float], noise: SupportNoise, k: int, *, several: bool = False) -> int:
+        planner = Planner(Goal((1, 12), k), noise.variance, Neighbors.ADD_REMOVE, several)
+        return planner.basis(weights, Gauge(10_000, 1.0, 1.0))
+
+    laplace, gaussian = DiscreteLaplace(Fraction(1)), DiscreteGaussian(Fraction(1))
+    assert basis([*few, *many], laplace, 7) == 4  # those of three items are the likely ones
+    assert basis(few, laplace, 7) == 3
+    assert basis(many, laplace, 100) == 0
+    assert basis(dense, laplace, 100) == 11
+    assert basis(dense, laplace, 100, several=True) == 0
+    assert basis(dense, gaussian, 100) == 0
+
+
+def test_likely_itemsets_have_the_sizes_that_are_wanted() -> None:
+    items = [0.9, 0.5, 0.4, 0.3]
+    found = list(likely_itemsets(items, (2, 3)))
+    assert [itemset.size for itemset in found].count(2) == 6
+    assert len(found) == 10
+    assert found[0] == LikelyItemset(0.9 * 0.5, 1, 2)
 
 
 def test_likely_shares_are_the_largest_products() -> None:

@@ -52,7 +52,7 @@ NEVER = 10**9  # items, which no look finds
 @pytest.fixture
 def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Units give 8, not 2^20, so that laws can be enumerated."""
-    monkeypatch.setattr(module, "_WEIGHT", 8)
+    monkeypatch.setattr(module, "LARGEST_WEIGHT", 8)
 
 
 def released(found: Discovery, weight: int) -> float:
@@ -210,7 +210,7 @@ def test_twin_that_forgets_that_a_unit_comes_and_another_goes() -> None:
 
 def test_twin_whose_weights_are_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """With S = 2, a unit of two items would give 2 to each: a length of 2.8."""
-    monkeypatch.setattr(module, "_WEIGHT", 2)
+    monkeypatch.setattr(module, "LARGEST_WEIGHT", 2)
     found = Discovery(Fraction(1, 2), Fraction(1, 10**9), Neighbors.ADD_REMOVE, 2)
     assert found.weights.tolist() == [2, 1]
     near = list(product(range(0, 2 * found.thresholds[0], 2), repeat=2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from dpmine.itemsets.ways import registry
 from dpmine.itemsets.ways.registry import build_way, rivals
 from dpmine.itemsets.ways.way import ListTerms
 from dpmine.planning import plan_list
-from dpmine.privacy import Neighbors
+from dpmine.privacy import Neighbors, Zcdp
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,3 +76,13 @@ def test_what_auto_takes_is_a_rival(changes: dict[str, Any]) -> None:
     assert ("discover" in rival_names) is not terms.has_catalogue
     assert ("exponential" in rival_names) is (terms.catalogue_size is not None)
     assert ("limited_domain" in rival_names) is (terms.delta > 0)
+
+
+@every("relation", Neighbors)
+def test_auto_counts_best_first_without_a_delta_where_items_are_public(relation: Neighbors) -> None:
+    terms = ListTerms(10, Fraction(1), Fraction(0), relation, (1, 3), 100)
+    way = build_way(terms)
+    assert way.name == "best_first"
+    assert (way.guarantee().delta, way.guarantee().zcdp) == (Fraction(0), Zcdp(Fraction(1, 2)))
+    with pytest.raises(BadParameter, match="delta must be above 0 where there is no public list"):
+        build_way(replace(terms, catalogue_size=None, mechanism="best_first"))

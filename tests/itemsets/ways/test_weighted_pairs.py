@@ -42,7 +42,7 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Units give 8, not 2^20, so that laws can be enumerated; one pair counts in full."""
     monkeypatch.setattr(weighted_pairs, "_WEIGHT", 8)
     monkeypatch.setattr(weighted_pairs, "PAIRS_IN_FULL", 1)
-    monkeypatch.setattr(discovery, "_WEIGHT", 8)
+    monkeypatch.setattr(discovery, "LARGEST_WEIGHT", 8)
 
 
 @every("relation", RELATIONS)

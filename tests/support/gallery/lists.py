@@ -17,7 +17,8 @@ from dpmine.auditing import Claim, RowSets, ScoreVectors
 from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts, Kind, Odd, Signed
 from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.itemsets.best_first.order import SLACK, Goal, NoisyWeights, Search
-from dpmine.itemsets.release.noise import DiscreteGaussian
+from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
+from dpmine.itemsets.ways.basis import Basis
 from dpmine.itemsets.ways.best_first import BestFirst
 from dpmine.itemsets.ways.discovery import Discover, Discovery
 from dpmine.itemsets.ways.items_first import ItemsFirst
@@ -48,8 +49,10 @@ TWO_ITEMS = [(0,), (1,), (0, 1)]
 THREE = len(TWO_ITEMS)
 HUGE = 10**6
 """A weight that no support reaches."""
+EPSILON, NEAR, REST = Fraction(8), range(-9, 10), Fraction(1, 10**3)
+"""Of cells: their budget with the choice, noises that are enumerated, and a δ for those that are not."""
 REACH = 4
-"""Beyond which noise of variance 1 is not enumerated: 7 in 10^6 of its probability."""
+"""Beyond which noise is not enumerated: of variance 1, 7 in 10^6 of its probability; of scale 1/2, 8 in 10^5."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ class CountedBestFirst:
 
     way: BestFirst
     kind: Kind
-    noise: DiscreteGaussian
+    noise: DiscreteGaussian | DiscreteLaplace
     exact_units: bool = False
     """Whether the number of units has no noise: a mistake where it is not public."""
 
@@ -157,10 +160,16 @@ class CountedBestFirst:
             noisy = [value + noise for value, noise in zip([*exact, len(rows)], (*noises, 0), strict=False)]
             is_skipped = abs(noisy[0] - noisy[1]) > slack
             answers = (*noisy[:2], None if is_skipped else noisy[2], *(noisy[THREE:] if is_signed else ()))
-            mass = exp(-sum(noise**2 for noise in noises) / (2 * variance))
+            mass = exp(-sum(map(self._exponent, noises)))
             found[answers] = found.get(answers, 0.0) + mass
         total = sum(found.values())
         return {answers: mass / total for answers, mass in found.items()}
+
+    def _exponent(self, noise: int) -> float:
+        """That of one noise's probability, up to a constant."""
+        if isinstance(self.noise, DiscreteLaplace):
+            return abs(noise) * float(self.noise.epsilon) / self.counts
+        return noise**2 / (2 * float(self.noise.variance(self.counts)))
 
     def run(self, rows: Sequence[frozenset[int]], bits: BitSource) -> Any:
         """All answers, as the way counts."""
@@ -176,6 +185,36 @@ class CountedBestFirst:
         Search(counts, NoisyWeights([2 * HUGE, HUGE], 0.0), Goal((1, 2), 1), 1.0).run(THREE)
         asked = [*TWO_ITEMS, *([EVERYBODY] if isinstance(self.kind, Signed) else [])]
         return tuple(int(counts.answers[each].total) if each in counts.answers else None for each in asked)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Both cells of one item, which is chosen out of two; a row is its unit's only basket."""
+
+    way: Basis
+
+    def law(self, rows: Sequence[frozenset[int]]) -> Lists:
+        """Over all noises of the two cells."""
+        supports = [sum(item in row for row in rows) for item in (0, 1)]
+        weights = [exp(-abs(x) * self.rate) for x in NEAR]
+        found = Lists()
+        for chosen, mass in _chosen(supports, self.way.choice).items():
+            held = supports[chosen[0]]
+            for (one, first), (two, second) in product(zip(NEAR, weights, strict=True), repeat=2):
+                answer = (chosen, len(rows) - held + one, held + two)
+                found[answer] = found.get(answer, 0.0) + mass * first * second / sum(weights) ** 2
+        return found
+
+    def run(self, rows: Sequence[frozenset[int]], bits: BitSource) -> Any:
+        """The item and its cells."""
+        baskets = replace(baskets_of(_units(rows), ITEMS), empty_units=sum(not row for row in rows))
+        chosen, noisy = self.way.cells(Holdings([baskets], (0, 1)), 2, bits=bits)
+        return (tuple(chosen), *noisy)
+
+    @property
+    def rate(self) -> float:
+        """That at which a noise's probability falls, which is 3/5 of ε where cells are moved by 1."""
+        return 0.6 * float(EPSILON) / self.way.sensitivity
 
 
 @dataclass(frozen=True)
@@ -200,9 +239,13 @@ def lists() -> Mapping[str, Listed]:
             found[f"{way.name}, two of three, {relation}"] = Listed(Peeled(way), of(way), scores)
         first = items_first(relation)
         found[f"items_first, {relation}"] = Listed(ItemsFirstList(first), of(first), rows)
+        cells = Cells(Basis(1, relation, DiscreteLaplace(EPSILON), 2 if relation is Neighbors.REPLACE_ONE else 1))
+        found[f"cells of an item, {relation}"] = Listed(cells, Claim(EPSILON, REST), rows)
         discovered = discover(relation)
         counted = best_first(relation)
         found[f"best_first, three counts, {relation}"] = Listed(counted, at_five(counted), rows)
+        pure = purely(counted)
+        found[f"best_first, three counts, pure, {relation}"] = Listed(pure, of_pure(pure), rows)
         found[f"discover, {relation}"] = Listed(DiscoveredList(discovered), of_zcdp(charge(discovered)), rows)
     return found
 
@@ -221,6 +264,10 @@ def broken_lists() -> Mapping[str, Listed]:
             RowSets(BASKETS, Neighbors.ADD_REMOVE, sizes=(2, 4)),
         ),
         "signs at the price of add-remove": Listed(counted, at_five(counted), rows),
+        "cells at the sensitivity of add-remove": Listed(
+            Cells(Basis(1, relation, DiscreteLaplace(EPSILON), 1)), Claim(EPSILON, REST), rows
+        ),
+        "pure signs at the price of add-remove": Listed(purely(counted), of_pure(purely(counted)), rows),
         "each round has all of ε": Listed(Peeled(replace(peeled, round_epsilon=ONE)), of(peeled), scores),
         "the items have no noise": Listed(ItemsFirstList(first, exact_items=True), of(first), rows),
         "the threshold is for one item": Listed(Wide(narrow), of_zcdp(charge(found)), rows),
@@ -251,9 +298,19 @@ def best_first(relation: Neighbors) -> CountedBestFirst:
     return CountedBestFirst(way, kind, DiscreteGaussian(Fraction(3, 2)))
 
 
+def purely(way: CountedBestFirst) -> CountedBestFirst:
+    """The same with Laplace noise of scale 1/2."""
+    return replace(way, noise=DiscreteLaplace(Fraction(2 * way.counts)))
+
+
+def of_pure(way: CountedBestFirst) -> Claim:
+    """ε of the counts, and a δ for what is not enumerated: at the last noise of a count, 3 in 10^4."""
+    return Claim(2 * way.counts, way.counts * 3e-4)
+
+
 def at_five(way: CountedBestFirst) -> Claim:
     """What the counts' ρ implies at ε = 5: little beside it is lost by what is not enumerated."""
-    return Claim(5, delta_at(way.noise.rho, Fraction(5)))
+    return Claim(5, delta_at(way.noise.zcdp.rho, Fraction(5)))
 
 
 def items_first(relation: Neighbors) -> ItemsFirst:
