@@ -51,8 +51,9 @@ class Bounds:
 
         by_size = sorted(itemsets, key=lambda itemset: (len(itemset), itemset))
         estimates = {itemset: max(0.0, counts.support(itemset)) for itemset in by_size}
-        highs = _least_of_parts({each: floor(estimates[each] + reach(each) + _ROUNDING) + hidden for each in by_size})
-        lows = _largest_of_wholes({each: max(0, ceil(estimates[each] - reach(each) - _ROUNDING)) for each in by_size})
+        counted = {itemset: max(0.0, counts.counted(itemset)) for itemset in by_size}
+        highs = _least_of_parts({each: floor(counted[each] + reach(each) + _ROUNDING) + hidden for each in by_size})
+        lows = _largest_of_wholes({each: max(0, ceil(counted[each] - reach(each) - _ROUNDING)) for each in by_size})
         least, largest = _least_of_parts(estimates), _largest_of_wholes(estimates)
         values = {each: round((least[each] + largest[each]) / 2) for each in by_size}
         lows = {each: min(lows[each], highs[each]) for each in by_size}

@@ -32,6 +32,7 @@ from dpmine.itemsets.best_first.plan import (
     likely_shares,
 )
 from dpmine.itemsets.best_first.recount import count_again
+from dpmine.itemsets.best_first.weighed import learn_from_weights
 from dpmine.itemsets.release.noise import DiscreteGaussian
 from dpmine.itemsets.release.supports import Consistency, SupportRelease
 from dpmine.itemsets.ways.discovery import DIGITS, Discovery, items_per_unit
@@ -232,8 +233,10 @@ class AdaptiveCounts:
         variance = float(noise.variance(sensitivity))
         counts = Counts(plan.kind, exact.count, lambda: noise.draw(sensitivity, bits=bits), variance, plan.counts)
         counts.answers[EVERYBODY] = Answers(gauge.variance, gauge.number, 1)
-        search = Search(counts, NoisyWeights(items.weights.tolist(), items.deviation), goal, gauge.scale)
+        weights = NoisyWeights(items.weights.tolist(), items.deviation)
+        search = Search(counts, weights, goal, gauge.scale)
         search.run(plan.counts - int(AGAIN * plan.counts))
+        learn_from_weights(counts, search.counted, weights)
         count_again(counts, search.counted, goal)
         error = noise.half_width(sensitivity, 1 - (1 - _LEVEL_OF_COUNTS) / (plan.counts + 1))
         hidden = 0 if exact.hidden is None else max(0, exact.hidden() + noise.draw(sensitivity, bits=bits) + error)

@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 from support.oracles.itemsets import baskets_of
 
 from dpmine.itemsets.best_first.bounds import Bounds
-from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Capped, Centred, Counts, Kind, Odd, Plain, Signed
+from dpmine.itemsets.best_first.counts import (
+    EVERYBODY,
+    Answers,
+    Capped,
+    Centred,
+    Counts,
+    Kind,
+    Measure,
+    Odd,
+    Plain,
+    Signed,
+)
 from dpmine.itemsets.best_first.holdings import Holdings
 
 ITEMS = range(3)
@@ -22,7 +33,10 @@ ERROR, ERROR_OF_ALL = 3, 2
 @pytest.mark.parametrize("kind", [Plain(), Centred(), Signed(), Odd(), Capped(2)])
 @given(units=UNITS, noises=st.lists(st.integers(-ERROR, ERROR), min_size=11, max_size=11), extreme=st.booleans())
 def test_all_intervals_hold_together(kind: Kind, units: list[frozenset[int]], noises: list[int], extreme: bool) -> None:
-    """Counts are asked for once, two of them three times; the extreme noises are the largest ones of either sign."""
+    """Counts are asked for once, two of them three times; the extreme noises are the largest ones of either sign.
+
+    What weights say of an item may be wrong.
+    """
     drawn = [(ERROR if noise > 0 else -ERROR) if extreme else noise for noise in noises]
     exact = kind.exact(Holdings([baskets_of([[unit] for unit in units], len(ITEMS))], ITEMS))
     left = iter(drawn)
@@ -30,6 +44,7 @@ def test_all_intervals_hold_together(kind: Kind, units: list[frozenset[int]], no
     counts.answers[EVERYBODY] = Answers(1.0, len(units) - ERROR_OF_ALL, 1)
     for itemset in [*ITEMSETS, *ITEMSETS[:2], *ITEMSETS[:2]]:
         counts.ask(itemset)
+    counts.answers[0,].beside = Measure(100.0, 0.1)
     hidden = 0 if exact.hidden is None else exact.hidden()
     bounds = Bounds.of(counts, ITEMSETS, ERROR, ERROR_OF_ALL, hidden)
     for itemset in ITEMSETS:
