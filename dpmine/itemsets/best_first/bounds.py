@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, floor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from dpmine.itemsets.best_first.order import smaller
 
@@ -12,11 +12,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from dpmine.itemsets.best_first.counts import Counts, Itemset
+    from dpmine.itemsets.best_first.together import Support
 
 Value = TypeVar("Value", int, float)
 
 _ROUNDING = 1e-6
 """More than floats lose in sums of counts below 2^30 and weights of at most 1: an end moves outwards, if at all."""
+
+
+class Errors(NamedTuple):
+    """How wrong counts may be.
+
+    Attributes:
+        of_count: the largest noise that is plausible of any count.
+        of_units: that of the number of units.
+        hidden: how many units, at most, a support may have beside those that were counted.
+    """
+
+    of_count: int
+    of_units: int
+    hidden: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +49,38 @@ class Bounds:
     highs: Mapping[Itemset, int]
 
     @classmethod
-    def of(cls, counts: Counts, itemsets: Iterable[Itemset], error: int, error_of_all: int, hidden: int) -> Bounds:
+    def of(
+        cls, counts: Counts, itemsets: Iterable[Itemset], errors: Errors, together: Mapping[Itemset, Support]
+    ) -> Bounds:
         """An estimate is off by at most the sum of its weights times the errors of the counts.
 
         Args:
             counts: what was counted.
             itemsets: those that are wanted; with each all its parts but the empty one.
-            error: the largest noise that is plausible of any count.
-            error_of_all: that of the number of units.
-            hidden: how many units, at most, a support may have beside those that were counted.
+            errors: what is plausible.
+            together: of those that were counted once more and all at once, what is known since.
         """
 
         def reach(itemset: Itemset) -> float:
-            errors = ((weight, error if part else error_of_all) for part, weight in counts.kind.terms(itemset))
-            return sum(abs(weight) * largest for weight, largest in errors)
+            terms = counts.kind.terms(itemset)
+            return sum(abs(weight) * (errors.of_count if part else errors.of_units) for part, weight in terms)
+
+        def ends(itemset: Itemset) -> tuple[int, int]:
+            counted, far = max(0.0, counts.counted(itemset)), reach(itemset)
+            low, high = counted - far, counted + far + errors.hidden
+            if itemset in together:
+                low, high = max(low, together[itemset].low), min(high, together[itemset].high)
+            return max(0, ceil(low - _ROUNDING)), max(0, floor(high + _ROUNDING))
 
         by_size = sorted(itemsets, key=lambda itemset: (len(itemset), itemset))
-        estimates = {itemset: max(0.0, counts.support(itemset)) for itemset in by_size}
-        counted = {itemset: max(0.0, counts.counted(itemset)) for itemset in by_size}
-        highs = _least_of_parts({each: floor(counted[each] + reach(each) + _ROUNDING) + hidden for each in by_size})
-        lows = _largest_of_wholes({each: max(0, ceil(counted[each] - reach(each) - _ROUNDING)) for each in by_size})
+        values = {each: together[each].value if each in together else counts.support(each) for each in by_size}
+        estimates = {each: max(0.0, value) for each, value in values.items()}
+        highs = _least_of_parts({each: ends(each)[1] for each in by_size})
+        lows = _largest_of_wholes({each: ends(each)[0] for each in by_size})
         least, largest = _least_of_parts(estimates), _largest_of_wholes(estimates)
-        values = {each: round((least[each] + largest[each]) / 2) for each in by_size}
+        middle = {each: round((least[each] + largest[each]) / 2) for each in by_size}
         lows = {each: min(lows[each], highs[each]) for each in by_size}
-        return cls({each: min(max(values[each], lows[each]), highs[each]) for each in by_size}, lows, highs)
+        return cls({each: min(max(middle[each], lows[each]), highs[each]) for each in by_size}, lows, highs)
 
     def largest(self, itemsets: Iterable[Itemset]) -> int:
         """The largest support that one of the itemsets may have, all of whose parts of one item less are known."""

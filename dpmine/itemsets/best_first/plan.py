@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
     from dpmine.itemsets.best_first.order import Goal
 
-COUNTS_A_PLACE, CAPPED_A_PLACE = Fraction(16, 5), Fraction(9, 2)
-"""Counts for each itemset that is wanted: in general, and where supports are capped."""
+COUNTS_A_PLACE, CAPPED_A_PLACE, ITEMS_A_PLACE = Fraction(16, 5), Fraction(5, 2), Fraction(9, 2)
+"""Counts for each itemset that is wanted: in general, and where supports are capped; and items, at most."""
 AGAIN = Fraction(3, 10)
 """Of the counts: what decides the last places."""
+_TOGETHER = Fraction(1, 2)
+"""Of ρ, where supports are capped: for the uncertain itemsets, counted once more and all at once."""
 CAP = 40
 """Supports that a unit adds to, where they are capped."""
 _NOISY, _THIN = 0.35, 15.0
@@ -55,11 +57,15 @@ class Plan(NamedTuple):
         kind: of the counts.
         counts: how many there are at most.
         sensitivity: the squared L2 sensitivity of all of them together, and of what a cap adds.
+        again: how many of them count uncertain itemsets again.
+        together: the part of ρ with which these are counted at once, in place of that.
     """
 
     kind: Kind
     counts: int
     sensitivity: int
+    again: int
+    together: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +85,13 @@ class Planner:
         likely = likely_shares(shares, most)
         least = self._least(likely, gauge.units)
         likely = [share for share in likely if share * gauge.units >= least] if self.goal.k is None else likely
-        counts, capped = self._counts(kind, len(likely), least), 1 + CAP * self._times
+        counts, capped = self._counts(kind, len(likely), least), 1 + CAP * self.times
         if _NOISY * least < self._deviation(counts, gauge) and sum(likely) < _THIN and capped < counts:
-            return Plan(Capped(CAP), ceil(counts * CAPPED_A_PLACE / COUNTS_A_PLACE), capped)
-        return Plan(kind, counts, counts)
+            return Plan(Capped(CAP), ceil(counts * CAPPED_A_PLACE / COUNTS_A_PLACE), capped, 0, _TOGETHER)
+        return Plan(kind, counts, counts, int(AGAIN * counts))
 
     @property
-    def _times(self) -> int:
+    def times(self) -> int:
         """How often a cap is moved by one unit: a unit in another's place takes something away, too."""
         return 2 if self.neighbors is Neighbors.REPLACE_ONE else 1
 

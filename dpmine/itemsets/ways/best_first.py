@@ -18,20 +18,20 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import decimal_below
 from dpmine.io.python_values import items_at
-from dpmine.itemsets.best_first.bounds import Bounds
+from dpmine.itemsets.best_first.bounds import Bounds, Errors
 from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts
 from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.itemsets.best_first.order import Goal, NoisyWeights, Search
 from dpmine.itemsets.best_first.plan import (
-    AGAIN,
-    CAPPED_A_PLACE,
     COUNTS_A_PLACE,
+    ITEMS_A_PLACE,
     LEAST_COUNTS,
     Gauge,
     Planner,
     likely_shares,
 )
 from dpmine.itemsets.best_first.recount import count_again
+from dpmine.itemsets.best_first.together import Together, uncertain
 from dpmine.itemsets.best_first.weighed import learn_from_weights
 from dpmine.itemsets.release.noise import DiscreteGaussian
 from dpmine.itemsets.release.supports import Consistency, SupportRelease
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
+    from dpmine.itemsets.best_first.counts import Itemset
+    from dpmine.itemsets.best_first.together import Support
     from dpmine.itemsets.release.supports import Interval
     from dpmine.itemsets.transactions.interface import Transactions
     from dpmine.itemsets.ways.discovery import Found
@@ -199,7 +201,7 @@ class AdaptiveCounts:
         looks = released.looks
         left = self.rho * (_WHOLE - sum(_LOOKS[:looks]) - _UNITS - _SCALE) / _WHOLE
         weights = released.totals / (self.discovery.weight * sum(_LOOKS[:looks]))
-        most = _MOST_ITEMS if self.k is None else min(_MOST_ITEMS, ceil(CAPPED_A_PLACE * self.k))
+        most = _MOST_ITEMS if self.k is None else min(_MOST_ITEMS, ceil(ITEMS_A_PLACE * self.k))
         best = np.sort(np.argsort(-weights, kind="stable")[:most])
         return WeighedItems(released.codes[best], weights[best], self.discovery.reach(looks)[1], left, looks)
 
@@ -228,26 +230,33 @@ class AdaptiveCounts:
     ) -> CountedItemsets:
         """The itemsets that were counted, all their parts among them, with intervals that hold together."""
         plan, goal = planner.plan(items.weights.tolist(), gauge), planner.goal
-        noise, sensitivity = DiscreteGaussian(items.rho), plan.sensitivity
+        noise, sensitivity = DiscreteGaussian(items.rho * (1 - plan.together)), plan.sensitivity
         exact = plan.kind.exact(holdings)
         variance = float(noise.variance(sensitivity))
         counts = Counts(plan.kind, exact.count, lambda: noise.draw(sensitivity, bits=bits), variance, plan.counts)
         counts.answers[EVERYBODY] = Answers(gauge.variance, gauge.number, 1)
         weights = NoisyWeights(items.weights.tolist(), items.deviation)
         search = Search(counts, weights, goal, gauge.scale)
-        search.run(plan.counts - int(AGAIN * plan.counts))
+        search.run(plan.counts - plan.again)
         learn_from_weights(counts, search.counted, weights)
-        count_again(counts, search.counted, goal)
-        error = noise.half_width(sensitivity, 1 - (1 - _LEVEL_OF_COUNTS) / (plan.counts + 1))
-        hidden = 0 if exact.hidden is None else max(0, exact.hidden() + noise.draw(sensitivity, bits=bits) + error)
-        of_units = self._units_noise.half_width(1, _LEVEL_OF_UNITS)
-        bounds = Bounds.of(counts, search.counted, error, of_units, hidden)
+        if plan.again:
+            count_again(counts, search.counted, goal)
+        exhausted = 0 if exact.hidden is None else max(0, exact.hidden() + noise.draw(sensitivity, bits=bits))
+        level = 1 - (1 - _LEVEL_OF_COUNTS) / ((plan.counts + 1) * (2 if plan.together else 1))
+        supports: dict[Itemset, Support] = {}
+        if plan.together:
+            unsure, lack = uncertain(counts, search.counted, goal, exhausted)
+            together = Together(DiscreteGaussian(items.rho * plan.together), planner.times, level)
+            supports = together.count(holdings, counts, unsure, lack, bits)
+        error, of_units = noise.half_width(sensitivity, level), self._units_noise.half_width(1, _LEVEL_OF_UNITS)
+        errors = Errors(error, of_units, 0 if exact.hidden is None else exhausted + error)
+        bounds = Bounds.of(counts, search.counted, errors, supports)
         return CountedItemsets(
             tuple(items.codes.tolist()),
             bounds,
             (max(0, gauge.number), (max(0, gauge.number - of_units), max(0, gauge.number + of_units))),
             bounds.largest(search.frontier) if search.counted else None,
-            noise,
+            DiscreteGaussian(items.rho),
         )
 
 

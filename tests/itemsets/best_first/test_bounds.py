@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.oracles.itemsets import baskets_of
 
-from dpmine.itemsets.best_first.bounds import Bounds
+from dpmine.itemsets.best_first.bounds import Bounds, Errors
 from dpmine.itemsets.best_first.counts import (
     EVERYBODY,
     Answers,
@@ -46,7 +46,7 @@ def test_all_intervals_hold_together(kind: Kind, units: list[frozenset[int]], no
         counts.ask(itemset)
     counts.answers[0,].beside = Measure(100.0, 0.1)
     hidden = 0 if exact.hidden is None else exact.hidden()
-    bounds = Bounds.of(counts, ITEMSETS, ERROR, ERROR_OF_ALL, hidden)
+    bounds = Bounds.of(counts, ITEMSETS, Errors(ERROR, ERROR_OF_ALL, hidden), {})
     for itemset in ITEMSETS:
         true = sum(unit.issuperset(itemset) for unit in units)
         assert bounds.lows[itemset] <= true <= bounds.highs[itemset]

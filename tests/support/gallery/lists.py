@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, product
-from math import exp, sqrt
+from math import exp, prod, sqrt
 from typing import TYPE_CHECKING, Any
 
 import dpmine
@@ -18,6 +18,7 @@ from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts, Kind, Odd, Signed
 from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.itemsets.best_first.order import SLACK, Goal, NoisyWeights, Search
+from dpmine.itemsets.best_first.together import Together
 from dpmine.itemsets.release.noise import DiscreteGaussian
 from dpmine.itemsets.ways.best_first import BestFirst
 from dpmine.itemsets.ways.discovery import Discover, Discovery
@@ -179,6 +180,44 @@ class CountedBestFirst:
 
 
 @dataclass(frozen=True)
+class CountedTogether:
+    """Supports of the three items, counted at once: a unit that holds two of them adds nothing, as shares are whole."""
+
+    way: BestFirst
+    together: Together
+    is_capped: bool = True
+    """If not, a unit adds a whole to each: a mistake."""
+
+    @property
+    def _squares(self) -> int:
+        return self.together.squared_sensitivity(ITEMS)
+
+    def law(self, rows: Sequence[frozenset[int]]) -> Lists:
+        """Over all noises, of which none is beyond four deviations."""
+        whole, variance = self.together.whole, float(self.together.noise.variance(self._squares))
+        exact = [0] * (ITEMS + 1)
+        for row in rows:
+            share = int(whole / sqrt(len(row) or 1)) if self.is_capped else whole
+            exact = [each + share * (item in row) for item, each in enumerate(exact)]
+            exact[-1] += whole - share
+        reach = range(-round(REACH * sqrt(variance)), round(REACH * sqrt(variance)) + 1)
+        masses = {noise: exp(-(noise**2) / (2 * variance)) for noise in reach}
+        total = sum(masses.values())
+        return {
+            tuple(each + noise for each, noise in zip(exact, noises, strict=True)): prod(
+                masses[noise] / total for noise in noises
+            )
+            for noises in product(reach, repeat=ITEMS + 1)
+        }
+
+    def run(self, rows: Sequence[frozenset[int]]) -> Any:
+        """All sums, and what is missing."""
+        held = Holdings([baskets_of(_units(rows), ITEMS)], range(ITEMS))
+        sums, missing = self.together.released(held, [(item,) for item in range(ITEMS)], SystemBits())
+        return (*sums, missing)
+
+
+@dataclass(frozen=True)
 class Listed:
     """A list, its claim, and neighbours."""
 
@@ -202,7 +241,9 @@ def lists() -> Mapping[str, Listed]:
         found[f"items_first, {relation}"] = Listed(ItemsFirstList(first), of(first), rows)
         discovered = discover(relation)
         counted = best_first(relation)
-        found[f"best_first, three counts, {relation}"] = Listed(counted, at_five(counted), rows)
+        found[f"best_first, three counts, {relation}"] = Listed(counted, at_five(counted.noise), rows)
+        joint = CountedTogether(counted.way, together(relation))
+        found[f"best_first, counted together, {relation}"] = Listed(joint, at_five(joint.together.noise), rows)
         found[f"discover, {relation}"] = Listed(DiscoveredList(discovered), of_zcdp(charge(discovered)), rows)
     return found
 
@@ -214,13 +255,19 @@ def broken_lists() -> Mapping[str, Listed]:
     rows, scores = RowSets(BASKETS, relation, sizes=(2, 4)), ScoreVectors(neighbors=relation, sizes=(3,), lowest=0)
     narrow = replace(found, discovery=Coarse(found.discovery.rho, found.discovery.delta, relation, 1))
     counted = replace(best_first(Neighbors.ADD_REMOVE), way=best_first(relation).way)
+    joint = CountedTogether(counted.way, together(Neighbors.ADD_REMOVE), is_capped=False)
     return {
         "the number of units is used and not paid for": Listed(
             replace(best_first(Neighbors.ADD_REMOVE), exact_units=True),
-            at_five(counted),
+            at_five(counted.noise),
             RowSets(BASKETS, Neighbors.ADD_REMOVE, sizes=(2, 4)),
         ),
-        "signs at the price of add-remove": Listed(counted, at_five(counted), rows),
+        "signs at the price of add-remove": Listed(counted, at_five(counted.noise), rows),
+        "a unit adds a whole to all supports": Listed(
+            joint,
+            at_five(joint.together.noise),
+            RowSets(BASKETS, Neighbors.ADD_REMOVE, sizes=(2, 4)),
+        ),
         "each round has all of ε": Listed(Peeled(replace(peeled, round_epsilon=ONE)), of(peeled), scores),
         "the items have no noise": Listed(ItemsFirstList(first, exact_items=True), of(first), rows),
         "the threshold is for one item": Listed(Wide(narrow), of_zcdp(charge(found)), rows),
@@ -251,9 +298,14 @@ def best_first(relation: Neighbors) -> CountedBestFirst:
     return CountedBestFirst(way, kind, DiscreteGaussian(Fraction(3, 2)))
 
 
-def at_five(way: CountedBestFirst) -> Claim:
+def together(relation: Neighbors) -> Together:
+    """A unit may hold one itemset and add a whole; ρ = 3/2."""
+    return Together(DiscreteGaussian(Fraction(3, 2)), 1 + (relation is Neighbors.REPLACE_ONE), NONE, held=1, whole=1)
+
+
+def at_five(noise: DiscreteGaussian) -> Claim:
     """What the counts' ρ implies at ε = 5: little beside it is lost by what is not enumerated."""
-    return Claim(5, delta_at(way.noise.rho, Fraction(5)))
+    return Claim(5, delta_at(noise.rho, Fraction(5)))
 
 
 def items_first(relation: Neighbors) -> ItemsFirst:
