@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from dpmine.itemsets.best_first.order import smaller
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from dpmine.itemsets.best_first.counts import Counts, Itemset
     from dpmine.itemsets.best_first.together import Support
@@ -24,12 +24,12 @@ class Errors(NamedTuple):
     """How wrong counts may be.
 
     Attributes:
-        of_count: the largest noise that is plausible of any count.
+        of_mean: the largest plausible error of a count: of the mean of 1, 2, … answers.
         of_units: that of the number of units.
         hidden: how many units, at most, a support may have beside those that were counted.
     """
 
-    of_count: int
+    of_mean: Callable[[int], int]
     of_units: int
     hidden: int
 
@@ -62,8 +62,11 @@ class Bounds:
         """
 
         def reach(itemset: Itemset) -> float:
-            terms = counts.kind.terms(itemset)
-            return sum(abs(weight) * (errors.of_count if part else errors.of_units) for part, weight in terms)
+            terms = ((part, abs(weight)) for part, weight in counts.kind.terms(itemset))
+            return sum(
+                weight * (errors.of_mean(counts.answers[part].times) if part else errors.of_units)
+                for part, weight in terms
+            )
 
         def ends(itemset: Itemset) -> tuple[int, int]:
             counted, far = max(0.0, counts.counted(itemset)), reach(itemset)

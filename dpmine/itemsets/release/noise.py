@@ -139,6 +139,23 @@ class DiscreteGaussian(SupportNoise):
         """Of variance parameter σ²."""
         return discrete_gaussian(self.variance(count), bits=bits)
 
+    def mean_half_width(self, count: int, times: int, level: Fraction) -> int:
+        """A whole t ≥ 0 with Pr[|X| ≤ t] ≥ `level`, certified, for X the mean of some noises, in units.
+
+        Of several, by Pr[|X| > t] ≤ 2e^{−times·t²/(2σ²)}: discrete Gaussian noise is as concentrated as Gaussian noise.
+        Source: Canonne, Kamath & Steinke 2020.
+
+        Args:
+            count: how many supports there are.
+            times: how many independent noises of one of them have this mean, at least 1.
+            level: strictly between 0 and 1.
+        """
+
+        def formula() -> Ball:
+            return (exact_ball(2 * self.variance(count) / times) * exact_ball(2 / (1 - level)).log()).sqrt()
+
+        return self.half_width(count, level) if times == 1 else ceil(above(formula, _FIRST_BITS))
+
     def __str__(self) -> str:
         return "Gaussian noise, at what the selection leaves"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
@@ -242,14 +242,20 @@ class AdaptiveCounts:
         if plan.again:
             count_again(counts, search.counted, goal)
         exhausted = 0 if exact.hidden is None else max(0, exact.hidden() + noise.draw(sensitivity, bits=bits))
-        level = 1 - (1 - _LEVEL_OF_COUNTS) / ((plan.counts + 1) * (2 if plan.together else 1))
+        outside = (1 - _LEVEL_OF_COUNTS) / ((plan.counts + 1) * (2 if plan.together else 1))
         supports: dict[Itemset, Support] = {}
         if plan.together:
             unsure, lack = uncertain(counts, search.counted, goal, exhausted)
-            together = Together(DiscreteGaussian(items.rho * plan.together), planner.times, level)
+            together = Together(DiscreteGaussian(items.rho * plan.together), planner.times, 1 - outside)
             supports = together.count(holdings, counts, unsure, lack, bits)
-        error, of_units = noise.half_width(sensitivity, level), self._units_noise.half_width(1, _LEVEL_OF_UNITS)
-        errors = Errors(error, of_units, 0 if exact.hidden is None else exhausted + error)
+
+        @cache
+        def of_mean(times: int) -> int:
+            rare = outside / (times * (times + 1)) if plan.again else outside
+            return noise.mean_half_width(sensitivity, times, 1 - rare)
+
+        of_units = self._units_noise.half_width(1, _LEVEL_OF_UNITS)
+        errors = Errors(of_mean, of_units, 0 if exact.hidden is None else exhausted + of_mean(1))
         bounds = Bounds.of(counts, search.counted, errors, supports)
         return CountedItemsets(
             tuple(items.codes.tolist()),

@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import erfc, exp, sqrt
 
 import pytest
+from numpy import convolve
 from scipy import stats
 from support.cases import every
 from support.numpy_bits import NumpyBits
@@ -141,3 +142,22 @@ def test_noise_for_one_support_is_not_enough_for_five() -> None:
     variance = float(DiscreteGaussian(rho).variance(1))
     assert joint_profile(variance, 1, 1.0) == pytest.approx(profile(variance, 1, 1.0))
     assert joint_profile(variance, 5, 1.0) > 2 * float(delta_at(rho, epsilon))
+
+
+@every("times", [1, 2, 5, 12])
+def test_means_of_several_noises_are_within_their_half_width(times: int) -> None:
+    """Against the law of the sum; of several noises the width is at most a third too large."""
+    noise, level, reach = DiscreteGaussian(Fraction(1, 18)), Fraction(999, 1000), 60
+    law = stats.norm.pdf(range(-reach, reach + 1), scale=3)
+    law /= law.sum()
+    total = law
+    for _ in range(times - 1):
+        total = convolve(total, law)
+
+    def within(width: float) -> float:
+        middle, far = len(total) // 2, int(width * times)
+        return float(total[middle - far : middle + far + 1].sum())
+
+    width = noise.mean_half_width(1, times, level)
+    assert within(width) >= level
+    assert within(0.75 * (width - 1)) < level
