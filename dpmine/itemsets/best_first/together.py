@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from dpmine.itemsets.best_first.counts import Counts, Itemset
     from dpmine.itemsets.best_first.holdings import HeldItems, Holdings
     from dpmine.itemsets.best_first.order import Goal
-    from dpmine.itemsets.release.noise import DiscreteGaussian
 
 WHOLE = 1 << 20
 """What a unit adds that holds few of the itemsets."""
@@ -34,6 +33,22 @@ _NEAR = 2.0
 """Deviations: the distance from the border of the list within which an itemset is uncertain."""
 _LACK = 0.1
 """Of the exhausted units: what a capped support is taken to lack."""
+
+
+class Noise(Protocol):
+    """By ρ, for numbers that one unit moves by some squared distance `count`, all of them together."""
+
+    def draw(self, count: int, *, bits: BitSource) -> int:
+        """The noise of one of them."""
+        ...
+
+    def variance(self, count: int) -> Fraction:
+        """Of it."""
+        ...
+
+    def half_width(self, count: int, level: Fraction) -> int:
+        """What it does not exceed, with that probability."""
+        ...
 
 
 class Support(NamedTuple):
@@ -62,7 +77,7 @@ class Together:
         whole: what stands for a whole unit, as shares of it are whole numbers.
     """
 
-    noise: DiscreteGaussian
+    noise: Noise
     times: int
     level: Fraction
     held: int = HELD

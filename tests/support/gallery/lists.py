@@ -49,6 +49,8 @@ TWO_ITEMS = [(0,), (1,), (0, 1)]
 THREE = len(TWO_ITEMS)
 HUGE = 10**6
 """A weight that no support reaches."""
+TOGETHER = DiscreteGaussian(Fraction(3, 2))
+"""Of itemsets that are counted at once."""
 REACH = 4
 """Beyond which noise of variance 1 is not enumerated: 7 in 10^6 of its probability."""
 
@@ -243,7 +245,7 @@ def lists() -> Mapping[str, Listed]:
         counted = best_first(relation)
         found[f"best_first, three counts, {relation}"] = Listed(counted, at_five(counted.noise), rows)
         joint = CountedTogether(counted.way, together(relation))
-        found[f"best_first, counted together, {relation}"] = Listed(joint, at_five(joint.together.noise), rows)
+        found[f"best_first, counted together, {relation}"] = Listed(joint, at_five(TOGETHER), rows)
         found[f"discover, {relation}"] = Listed(DiscoveredList(discovered), of_zcdp(charge(discovered)), rows)
     return found
 
@@ -265,7 +267,7 @@ def broken_lists() -> Mapping[str, Listed]:
         "signs at the price of add-remove": Listed(counted, at_five(counted.noise), rows),
         "a unit adds a whole to all supports": Listed(
             joint,
-            at_five(joint.together.noise),
+            at_five(TOGETHER),
             RowSets(BASKETS, Neighbors.ADD_REMOVE, sizes=(2, 4)),
         ),
         "each round has all of ε": Listed(Peeled(replace(peeled, round_epsilon=ONE)), of(peeled), scores),
@@ -300,7 +302,7 @@ def best_first(relation: Neighbors) -> CountedBestFirst:
 
 def together(relation: Neighbors) -> Together:
     """A unit may hold one itemset and add a whole; ρ = 3/2."""
-    return Together(DiscreteGaussian(Fraction(3, 2)), 1 + (relation is Neighbors.REPLACE_ONE), NONE, held=1, whole=1)
+    return Together(TOGETHER, 1 + (relation is Neighbors.REPLACE_ONE), NONE, held=1, whole=1)
 
 
 def at_five(noise: DiscreteGaussian) -> Claim:
