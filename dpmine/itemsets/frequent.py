@@ -12,7 +12,7 @@ from dpmine.itemsets.release.frequent import FrequentItemsets
 from dpmine.itemsets.release.results import type_name
 from dpmine.itemsets.request.frequent import FrequentQuery, FrequentRequest
 from dpmine.itemsets.transactions.memory import parse_memory
-from dpmine.itemsets.ways.best_first import released
+from dpmine.itemsets.ways.adaptive_counts import released
 from dpmine.ledger.charging import Account, DryRun
 from dpmine.options.names import LOCAL
 from dpmine.parameters import least_count
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.release.supports import SupportRelease
     from dpmine.itemsets.transactions.interface import LoadedTransactions
-    from dpmine.itemsets.ways.best_first import CountedItemsets
+    from dpmine.itemsets.ways.adaptive_counts import CountedItemsets
     from dpmine.ledger.ledger import Ledger
     from dpmine.parameters import Number
 

@@ -4,19 +4,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, floor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from dpmine.itemsets.best_first.order import smaller
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from dpmine.itemsets.best_first.counts import Counts, Itemset
+    from dpmine.itemsets.best_first.together import Support
 
 Value = TypeVar("Value", int, float)
 
 _ROUNDING = 1e-6
 """More than floats lose in sums of counts below 2^30 and weights of at most 1: an end moves outwards, if at all."""
+
+
+class Errors(NamedTuple):
+    """How wrong counts may be.
+
+    Attributes:
+        of_mean: the largest plausible error of a count: of the mean of 1, 2, … answers.
+        of_units: that of the number of units.
+        hidden: how many units, at most, a support may have beside those that were counted.
+    """
+
+    of_mean: Callable[[int], int]
+    of_units: int
+    hidden: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +49,33 @@ class Bounds:
     highs: Mapping[Itemset, int]
 
     @classmethod
-    def of(cls, counts: Counts, itemsets: Iterable[Itemset], error: int, error_of_all: int, hidden: int) -> Bounds:
+    def of(
+        cls, counts: Counts, itemsets: Iterable[Itemset], errors: Errors, together: Mapping[Itemset, Support]
+    ) -> Bounds:
         """An estimate is off by at most the sum of its weights times the errors of the counts.
 
         Args:
             counts: what was counted.
             itemsets: those that are wanted; with each all its parts but the empty one.
-            error: the largest noise that is plausible of any count.
-            error_of_all: that of the number of units.
-            hidden: how many units, at most, a support may have beside those that were counted.
+            errors: what is plausible.
+            together: of those that were counted once more and all at once, what is known since.
         """
-        reach = {each: counts.kind.reach(each, error, error_of_all) for each in itemsets}
-        by_size = sorted(reach, key=lambda itemset: (len(itemset), itemset))
-        estimates = {itemset: max(0.0, counts.support(itemset)) for itemset in by_size}
-        lows = {each: ceil(estimates[each] - reach[each] - _ROUNDING) for each in by_size}
-        highs = {each: floor(estimates[each] + reach[each] + _ROUNDING) + hidden for each in by_size}
-        return cls.around(estimates, lows, highs)
+
+        def error_of(part: Itemset) -> int:
+            return errors.of_mean(counts.answers[part].times) if part else errors.of_units
+
+        def ends(itemset: Itemset) -> tuple[float, float]:
+            counted, far = max(0.0, counts.counted(itemset)), counts.kind.reach(itemset, error_of)
+            low, high = counted - far, counted + far + errors.hidden
+            if itemset in together:
+                low, high = max(low, together[itemset].low), min(high, together[itemset].high)
+            return low, high
+
+        by_size = sorted(itemsets, key=lambda itemset: (len(itemset), itemset))
+        values = {each: together[each].value if each in together else counts.support(each) for each in by_size}
+        lows = {each: ceil(ends(each)[0] - _ROUNDING) for each in by_size}
+        highs = {each: floor(ends(each)[1] + _ROUNDING) for each in by_size}
+        return cls.around({each: max(0.0, value) for each, value in values.items()}, lows, highs)
 
     @classmethod
     def around(cls, estimates: dict[Itemset, float], lows: dict[Itemset, int], highs: dict[Itemset, int]) -> Bounds:

@@ -47,9 +47,9 @@ class Kind(ABC):
     def terms(self, itemset: Itemset) -> list[Term]:
         """The support of the itemset as a sum of weighted counts."""
 
-    def reach(self, itemset: Itemset, error: int, error_of_all: int) -> float:
-        """How far the estimate is off at most, if each count is off by `error`, the number of units by theirs."""
-        return sum(abs(weight) * (error if part else error_of_all) for part, weight in self.terms(itemset))
+    def reach(self, itemset: Itemset, error_of: Callable[[Itemset], int]) -> float:
+        """How far the estimate is off at most, by the largest errors of the counts that it is made of."""
+        return sum(abs(weight) * error_of(part) for part, weight in self.terms(itemset))
 
 
 class Plain(Kind):
@@ -119,6 +119,18 @@ class Odd(Kind):
         return [(part, weight * (-1) ** len(part)) for part in parts_of(itemset) if part]
 
 
+class Measure(NamedTuple):
+    """What else says something of a count.
+
+    Attributes:
+        value: the count, by this measure.
+        variance: its mean squared error, about.
+    """
+
+    value: float
+    variance: float
+
+
 @dataclass(eq=False)
 class Answers:
     """The noisy counts of one itemset.
@@ -127,21 +139,30 @@ class Answers:
         total: their sum.
         times: how many there are.
         variance: of the noise of each.
+        beside: another measure; None where there is none.
     """
 
     variance: float
     total: float = 0
     times: int = 0
+    beside: Measure | None = None
 
     @property
     def mean(self) -> float:
-        """What they say together."""
-        return self.total / self.times
+        """What they say together, and what the other measure says, by their precision."""
+        alone = self.total / self.times
+        return alone if self.beside is None else alone + self._share * (self.beside.value - alone)
 
     @property
     def mean_variance(self) -> float:
         """Of the mean."""
-        return self.variance / self.times
+        return self.variance / self.times * (1 - self._share)
+
+    @property
+    def _share(self) -> float:
+        """Of the other measure, in the mean."""
+        own = self.variance / self.times
+        return 0.0 if self.beside is None else own / (own + self.beside.variance)
 
 
 @dataclass(eq=False)
@@ -174,6 +195,11 @@ class Counts:
     def support(self, itemset: Itemset) -> float:
         """The estimate. Requires: all of `kind.terms` were counted."""
         return sum(weight * self.answers[part].mean for part, weight in self.kind.terms(itemset))
+
+    def counted(self, itemset: Itemset) -> float:
+        """The estimate by counts alone, whose noise is known."""
+        answers = ((self.answers[part], weight) for part, weight in self.kind.terms(itemset))
+        return sum(weight * each.total / each.times for each, weight in answers)
 
     def deviation(self, itemset: Itemset) -> float:
         """The standard deviation of the estimate."""

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     Words = NDArray[np.uint64]
 
-_WORD = 64  # baskets
+WORD = 64
+"""Baskets, or units: a bit each."""
 _RESIDENT = 1 << 23
 """Words that stay in memory, 64 MB: the rest is in a temporary file, or `memory` would not hold."""
 _AT_ONCE = 1 << 12
@@ -64,7 +65,7 @@ class HeldItems:
     @property
     def width(self) -> int:
         """Words that a bit a unit takes."""
-        return self.words.shape[1] if self.unit_starts is None else -(-(len(self.unit_starts) - 1) // _WORD)
+        return self.words.shape[1] if self.unit_starts is None else -(-(len(self.unit_starts) - 1) // WORD)
 
     def holders(self, itemset: Sequence[int]) -> Words:
         """A bit a unit: whether it holds the itemset, given as item numbers."""
@@ -86,7 +87,7 @@ class HeldItems:
 
 def words_of(baskets: Baskets, codes: Sequence[int]) -> tuple[int, int]:
     """Rows and columns of the bits of these baskets and items: a row more than items."""
-    return len(codes) + 1, -(-baskets.basket_count // _WORD)
+    return len(codes) + 1, -(-baskets.basket_count // WORD)
 
 
 class Holdings:
@@ -181,7 +182,7 @@ class Tally:
 
 def _packed(bits: NDArray[np.uint8]) -> Words:
     """Bits as words; those that fill the last one are 0."""
-    filled = np.zeros(-(-len(bits) // _WORD) * _WORD // 8, np.uint8)
+    filled = np.zeros(-(-len(bits) // WORD) * WORD // 8, np.uint8)
     packed = np.packbits(bits, bitorder="little")
     filled[: len(packed)] = packed
     return filled.view(np.uint64)

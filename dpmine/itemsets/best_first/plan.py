@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 
     from dpmine.itemsets.best_first.order import Goal
 
-COUNTS_A_PLACE, CAPPED_A_PLACE = Fraction(16, 5), Fraction(9, 2)
-"""Counts for each itemset that is wanted: in general, and where supports are capped."""
+COUNTS_A_PLACE, CAPPED_A_PLACE, _LAPLACE_A_PLACE = Fraction(16, 5), Fraction(5, 2), Fraction(9, 2)
+"""Counts for each itemset that is wanted: in general; where supports are capped; there with Laplace noise."""
+ITEMS_A_PLACE = Fraction(9, 2)
+"""Items for each itemset that is wanted, at most."""
 AGAIN = Fraction(3, 10)
 """Of the counts: what decides the last places."""
+_TOGETHER = Fraction(1, 2)
+"""Of ρ, where supports are capped: for the uncertain itemsets, counted once more and all at once."""
 CAPS, _SMALL = range(20, 51), 0.28
 """Supports that a unit adds to, where they are capped: as many as leave a deviation of this share of the least one."""
 _NOISY, _THIN = 0.35, 15.0
@@ -58,11 +62,15 @@ class Plan(NamedTuple):
         counts: how many there are at most.
         sensitivity: the squared L2 sensitivity of all of them together, and of what a cap adds. It is the L1
             sensitivity, too: one unit moves a count by 1 at most.
+        again: how many of them count uncertain itemsets again.
+        together: the part of the budget with which these are counted at once, in place of that.
     """
 
     kind: Kind
     counts: int
     sensitivity: int
+    again: int
+    together: Fraction = Fraction(0)
 
 
 _MOST_IN_CELLS, _FAR_LESS = 13, 4
@@ -97,14 +105,27 @@ class Planner:
         counts, cap = self._counts(kind, len(likely), least), self._cap(least)
         capped = capped_sensitivity(cap, self.neighbors)
         if _NOISY * least < self._deviation(counts, gauge) and sum(likely) < _THIN and capped < counts:
-            return Plan(Capped(cap), ceil(counts * CAPPED_A_PLACE / COUNTS_A_PLACE), capped)
-        return Plan(kind, counts, counts)
+            return self._capped(cap, counts)
+        return Plan(kind, counts, counts, int(AGAIN * counts))
 
     def uncapped(self) -> Plan:
         """Before anything was measured."""
         kind = self._kind()
         counts = self._counts(kind, 0, self.goal.support)
-        return Plan(kind, counts, counts)
+        return Plan(kind, counts, counts, int(AGAIN * counts))
+
+    def _capped(self, cap: int, counts: int) -> Plan:
+        """Instead of that many counts without a cap. Only Gaussian noise is small for shares of units."""
+        sensitivity = capped_sensitivity(cap, self.neighbors)
+        if self._is_gaussian:
+            return Plan(Capped(cap), ceil(counts * CAPPED_A_PLACE / COUNTS_A_PLACE), sensitivity, 0, _TOGETHER)
+        more = ceil(counts * _LAPLACE_A_PLACE / COUNTS_A_PLACE)
+        return Plan(Capped(cap), more, sensitivity, int(AGAIN * more))
+
+    @property
+    def _is_gaussian(self) -> bool:
+        """Whether the variance grows as the number of counts, not as its square."""
+        return self.variance(2) == 2 * self.variance(1)
 
     def _cap(self, least: float) -> int:
         """A larger one hides less of the supports, and takes more noise."""
@@ -131,13 +152,13 @@ class Planner:
         if items > _MOST_IN_CELLS:
             return 0
         plan = self.plan(weights, gauge)
-        of_pairs = 2 ** (items - 2) * self.variance(self.cells_sensitivity)
+        of_pairs = 2 ** (items - 2) * self.variance(self.changes)
         others = self.variance(plan.sensitivity) * sum(weight**2 for part, weight in plan.kind.terms((0, 1)) if part)
         return items if of_pairs * _FAR_LESS <= others else 0
 
     @property
-    def cells_sensitivity(self) -> int:
-        """One unit comes into a cell, or leaves one, or both."""
+    def changes(self) -> int:
+        """How many units' contributions come or go: a unit in another's place takes something away, too."""
         return _changes(self.neighbors)
 
     def _kind(self) -> Kind:
@@ -157,7 +178,7 @@ class Planner:
         """
         if self.goal.k is not None:
             return ceil(COUNTS_A_PLACE * self.goal.k)
-        if self.variance(2) > 2 * self.variance(1):
+        if not self._is_gaussian:
             return min(_MOST_COUNTS, max(LEAST_COUNTS, ceil(COUNTS_A_PLACE * likely)))
         halves = 4 if isinstance(kind, (Centred, Signed)) else 1
         largest = halves * (least / _DEVIATIONS) ** 2

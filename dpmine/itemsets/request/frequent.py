@@ -11,7 +11,8 @@ from dpmine.itemsets.release.noise import LEVEL
 from dpmine.itemsets.release.rules import number_of_units
 from dpmine.itemsets.release.supports import LARGEST_SUPPORT
 from dpmine.itemsets.request.query import delta_of, is_from_data, public_items
-from dpmine.itemsets.ways.best_first import LARGEST_SIZE, MOST_PLACES, AdaptiveCounts
+from dpmine.itemsets.ways.adaptive_counts import LARGEST_SIZE, AdaptiveCounts
+from dpmine.itemsets.ways.best_first import MOST_PLACES
 from dpmine.itemsets.ways.way import ListTerms
 from dpmine.parameters import count_or_share, least_count, positive, whole
 from dpmine.privacy import Guarantee, Neighbors
@@ -19,7 +20,7 @@ from dpmine.privacy import Guarantee, Neighbors
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dpmine.itemsets.ways.best_first import Precision
+    from dpmine.itemsets.ways.adaptive_counts import Precision
     from dpmine.markup import Document
     from dpmine.parameters import Number
 

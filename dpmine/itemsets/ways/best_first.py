@@ -1,69 +1,30 @@
-"""Itemsets of any size by counting the likeliest one next, with noise: no candidates have to be listed.
+"""Lists of itemsets by adaptive counts: a way that needs no candidates, and releases supports.
 
-Items come first, with noisy weights. A few counts say how many units there are, and how supports compare to weights.
-Then itemsets are counted, each one chosen by what was released before, and the uncertain ones again. The list, its
-supports and their intervals are post-processing. Proof: docs/proofs/best_first.md.
+Proof: docs/proofs/best_first.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
 from math import ceil, sqrt
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
-import numpy as np
-
-from dpmine.errors import BadParameter
-from dpmine.exact.reals import decimal_below
-from dpmine.io.python_values import items_at
-from dpmine.itemsets.best_first.bounds import Bounds
-from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts
-from dpmine.itemsets.best_first.holdings import Holdings
-from dpmine.itemsets.best_first.order import Goal, NoisyWeights, Search
 from dpmine.itemsets.best_first.plan import (
-    AGAIN,
-    CAPPED_A_PLACE,
     CAPS,
     COUNTS_A_PLACE,
-    LEAST_COUNTS,
-    Gauge,
-    Plan,
-    Planner,
     capped_sensitivity,
-    likely_shares,
 )
-from dpmine.itemsets.best_first.recount import count_again
-from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
-from dpmine.itemsets.release.supports import Consistency, SupportRelease
-from dpmine.itemsets.ways.basis import Basis
-from dpmine.itemsets.ways.discovery import DIGITS, Discovery, items_per_unit
-from dpmine.itemsets.ways.pure_weights import PureWeights
+from dpmine.itemsets.ways.adaptive_counts import LARGEST_SIZE, AdaptiveCounts, released
 from dpmine.itemsets.ways.way import Chosen, Way
-from dpmine.privacy import Neighbors, Zcdp
 from dpmine.selection.top_k import NO_DELTA, rounds_of, share_of_best
-from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.release.noise import SupportNoise
-    from dpmine.itemsets.release.supports import Interval
-    from dpmine.itemsets.transactions.interface import Transactions
-    from dpmine.itemsets.ways.discovery import Found
     from dpmine.itemsets.ways.universe import ItemsetUniverse
     from dpmine.itemsets.ways.way import ListTerms
+    from dpmine.privacy import Zcdp
 
 BEST_FIRST = "best_first"
-LARGEST_SIZE = 12
-"""Items of an itemset, at most: all its 4095 subsets are counted before it."""
-LOOKS, PURE_LOOKS, _UNITS, _SCALE, _WHOLE = (2, 3, 4), (4,), Fraction(1, 2), Fraction(1, 2), 20
-"""Of twenty parts of the budget: for items, look by look; for the number of units; for supports of the heaviest items.
-
-The rest is for itemsets. Laplace noise of several looks adds up to more than that of one.
-"""
 MOST_PLACES = 2000
 """Itemsets that are listed at most: each takes several counts, one after the other."""
 MANY_PLACES = 10
@@ -72,238 +33,6 @@ _REASON = (
     f"auto uses {BEST_FIRST}: in lists of {MANY_PLACES} or more of all sizes, it has mostly found more of the best "
     "itemsets than other mechanisms, and releases their supports, too."
 )
-_SURELY = 1.5
-"""Deviations above the threshold: an item of such a weight is taken to be found for sure."""
-_GAUGED = 5
-"""Items of the largest weights, whose supports are counted to learn what weights say of supports."""
-_MOST_ITEMS = 2000
-"""Of which itemsets are made, at most."""
-_SIZES_OF_FORECASTS = 3
-"""How many sizes of itemsets a forecast names."""
-_LEVEL_OF_COUNTS, _LEVEL_OF_UNITS = Fraction(955, 1000), Fraction(995, 1000)
-"""Of the counts' intervals, all together, and of that of the number of units: both hold with probability 0.95."""
-
-
-class WeighedItems(NamedTuple):
-    """Items that are public by now.
-
-    Attributes:
-        codes: int64[m].
-        weights: float64[m], what units gave to each, with noise.
-        deviation: of that noise.
-        noise: by what is left of the budget for the itemsets' counts.
-        looks: how many the discovery took.
-    """
-
-    codes: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    deviation: float
-    noise: SupportNoise
-    looks: int
-
-
-class CountedItemsets(NamedTuple):
-    """What was counted, in numbers of items: places in `codes`.
-
-    Attributes:
-        codes: of the items.
-        bounds: supports and their intervals.
-        units: how many there are: with noise, and its interval.
-        complete_above: the largest support that an itemset of counted items may have that was not counted; None where
-            no item was counted.
-        noise: of the counts.
-    """
-
-    codes: tuple[int, ...]
-    bounds: Bounds
-    units: tuple[int, Interval]
-    complete_above: int | None
-    noise: SupportNoise
-
-
-class Precision(NamedTuple):
-    """How exactly supports are counted where no cap applies and the items take all looks.
-
-    Attributes:
-        counts: how many are taken, about.
-        half_widths: of the intervals of itemsets of 1, 2, … items, which hold together, in units.
-    """
-
-    counts: int
-    half_widths: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class AdaptiveCounts:
-    """All stages, whose noises are parts of one: Gaussian by ρ, which with δ gives (ε, δ), or Laplace by ε alone.
-
-    Attributes:
-        sizes: the smallest and the largest size.
-        k: the number of itemsets that are wanted; None for all that have `support`.
-        noise: by the budget of all stages.
-        delta: δ in (0, 1) of the discovery; 0 where the items are public.
-        neighbors: the relation.
-        items_per_unit: D ≥ 1: how many of its items a unit may weigh.
-        support: the least support that is wanted: a count, or as a fraction a share of all units. 0 for the best k.
-        looks: at items, at most: twentieths of the budget.
-    """
-
-    sizes: tuple[int, int]
-    k: int | None
-    noise: SupportNoise
-    delta: Fraction
-    neighbors: Neighbors
-    items_per_unit: int
-    support: int | Fraction = 0
-    looks: tuple[int, ...] = LOOKS
-
-    @classmethod
-    def of(cls, terms: ListTerms, k: int | None, support: int | Fraction = 0) -> Self:
-        """Within (ε, δ); half of δ is for items that are not public. Raises BadParameter where ε or δ are too small.
-
-        Without δ, which needs public items, all noise is Laplace noise.
-        """
-        slack = Fraction(0) if terms.catalogue_size is not None else terms.delta / 2
-        noise, most = _noise(terms.epsilon, terms.delta - slack), items_per_unit(terms.max_items_per_unit)
-        looks = LOOKS if terms.delta else PURE_LOOKS
-        counting = cls(terms.sizes, k, noise, slack, terms.neighbors, most, support, looks)
-        _ = counting.discovery  # before anything is charged
-        return counting
-
-    @cached_property
-    def discovery(self) -> Discovery:
-        """What weighs the items. Raises BadParameter where the budget is too small."""
-        noise = self.noise.part(Fraction(sum(self.looks), _WHOLE))
-        rest = self.delta, self.neighbors, self.items_per_unit, self.looks
-        if isinstance(noise, DiscreteLaplace):
-            return PureWeights(noise.epsilon, *rest)
-        return Discovery(noise.zcdp.rho, *rest)
-
-    @property
-    def _units_noise(self) -> SupportNoise:
-        return self.noise.part(_UNITS / _WHOLE)
-
-    @property
-    def zcdp(self) -> Zcdp:
-        """(ρ, δ)."""
-        return Zcdp(self.noise.zcdp.rho, self.delta)
-
-    def left(self, looks: int | None = None) -> SupportNoise:
-        """The noise of the itemsets' counts, after this number of looks; after all of them, if not given."""
-        return self.noise.part((_WHOLE - sum(self.looks[:looks]) - _UNITS - _SCALE) / _WHOLE)
-
-    def least_support(self) -> int:
-        """What stands out from noise: two standard deviations of a count, where as few as possible are taken."""
-        deviation = sqrt(self.left().variance(LEAST_COUNTS))
-        return ceil(2 * deviation if self.neighbors is Neighbors.REPLACE_ONE else deviation)
-
-    def precision(self, *, several_baskets: bool) -> Precision | None:
-        """By public numbers; None where the least support is a share of units that have to be counted."""
-        if isinstance(self.support, Fraction):
-            return None
-        noise, goal = self.left(), Goal(self.sizes, self.k, self.support)
-        plan = Planner(goal, noise.variance, self.neighbors, several_baskets).uncapped()
-        errors = self._errors(noise, plan)
-        sizes = range(1, min(self.sizes[1], _SIZES_OF_FORECASTS) + 1)
-        return Precision(plan.counts, tuple(ceil(plan.kind.reach(tuple(range(size)), *errors)) for size in sizes))
-
-    def count(self, transactions: Transactions, *, several_baskets: bool, bits: BitSource) -> CountedItemsets:
-        """Everything but the list. `several_baskets`: whether a unit may have more than one, a fact of the layout."""
-        units = transactions.total_units + self._units_noise.draw(1, bits=bits)
-        items, gauge = self._items(transactions, units, bits)
-        codes, goal = items.codes.tolist(), self._goal(gauge)
-        planner = Planner(goal, items.noise.variance, self.neighbors, several_baskets)
-        holdings = Holdings(transactions.baskets_of(codes), codes)
-        if size := planner.basis(items.weights.tolist(), gauge):
-            basis = Basis(size, self.neighbors, items.noise, planner.cells_sensitivity)
-            return self._counted_in_cells(holdings, basis, items, gauge, bits)
-        return self._counted(holdings, items, gauge, planner, bits)
-
-    def _goal(self, gauge: Gauge) -> Goal:
-        """In units, where a share of them is wanted."""
-        support = self.support * gauge.units if isinstance(self.support, Fraction) else self.support
-        return Goal(self.sizes, self.k, float(support))
-
-    def _items(self, transactions: Transactions, units: int, bits: BitSource) -> tuple[WeighedItems, Gauge]:
-        """Those that the discovery releases, the heaviest alone: as many looks as find the items that matter."""
-        looks = self.discovery.each_look(transactions.item_weights(self.discovery.weights), bits=bits)
-        items = self._weighed(next(looks))
-        gauge = self._gauge(transactions, units, items, bits)
-        while items.looks < len(self.looks) and not self._suffices(items, gauge):
-            items = self._weighed(next(looks))
-        return items, gauge
-
-    def _weighed(self, released: Found) -> WeighedItems:
-        """The heaviest of the items, and what the looks leave of the budget."""
-        looks = released.looks
-        weights = released.totals / (self.discovery.weight * sum(self.looks[:looks]))
-        most = _MOST_ITEMS if self.k is None else min(_MOST_ITEMS, ceil(CAPPED_A_PLACE * self.k))
-        best = np.sort(np.argsort(-weights, kind="stable")[:most])
-        return WeighedItems(
-            released.codes[best], weights[best], self.discovery.reach(looks)[1], self.left(looks), looks
-        )
-
-    def _suffices(self, items: WeighedItems, gauge: Gauge) -> bool:
-        """Whether every item of an itemset that is wanted is likely to be found by now."""
-        threshold, deviation = self.discovery.reach(items.looks)
-        sure = (threshold + _SURELY * deviation) * gauge.scale
-        if self.k is None:
-            return self._goal(gauge).support >= sure
-        shares = likely_shares((items.weights * gauge.scale / gauge.units).clip(0, 1).tolist(), self.k)
-        return len(shares) == self.k and shares[-1] * gauge.units >= sure
-
-    def _gauge(self, transactions: Transactions, units: int, items: WeighedItems, bits: BitSource) -> Gauge:
-        """The supports of the heaviest items, as multiples of their weights."""
-        noise = self.noise.part(_SCALE / _WHOLE)
-        heaviest = np.argsort(-items.weights, kind="stable")[:_GAUGED]
-        exact = transactions.supports_of_items()[items.codes[heaviest]].tolist()
-        supports = sum(support + noise.draw(_GAUGED, bits=bits) for support in exact)
-        scale = supports / max(1.0, float(items.weights[heaviest].sum()))
-        variance = float(self._units_noise.variance(1))
-        largest = self.discovery.weight / int(self.discovery.weights[-1])
-        return Gauge(units, variance, min(max(1.0, scale), largest))
-
-    def _counted(
-        self, holdings: Holdings, items: WeighedItems, gauge: Gauge, planner: Planner, bits: BitSource
-    ) -> CountedItemsets:
-        """The itemsets that were counted, all their parts among them, with intervals that hold together."""
-        plan, goal = planner.plan(items.weights.tolist(), gauge), planner.goal
-        noise, sensitivity = items.noise, plan.sensitivity
-        exact = plan.kind.exact(holdings)
-        variance = float(noise.variance(sensitivity))
-        counts = Counts(plan.kind, exact.count, lambda: noise.draw(sensitivity, bits=bits), variance, plan.counts)
-        counts.answers[EVERYBODY] = Answers(gauge.variance, gauge.number, 1)
-        search = Search(counts, NoisyWeights(items.weights.tolist(), items.deviation), goal, gauge.scale)
-        search.run(plan.counts - int(AGAIN * plan.counts))
-        count_again(counts, search.counted, goal)
-        error, of_units = self._errors(noise, plan)
-        hidden = 0 if exact.hidden is None else max(0, exact.hidden() + noise.draw(sensitivity, bits=bits) + error)
-        units = self._units(gauge)
-        bounds = Bounds.of(counts, search.counted, error, of_units, hidden)
-        above = bounds.largest(search.frontier) if search.counted else None
-        return CountedItemsets(tuple(items.codes.tolist()), bounds, units, above, noise)
-
-    def _counted_in_cells(
-        self, holdings: Holdings, basis: Basis, items: WeighedItems, gauge: Gauge, bits: BitSource
-    ) -> CountedItemsets:
-        """All itemsets of a few items: none of these was not counted."""
-        codes, wanted = tuple(items.codes.tolist()), self.sizes[1]
-        level = _LEVEL_OF_COUNTS
-        bounds = basis.count(holdings, len(codes), largest=wanted, units=gauge.number, level=level, bits=bits)
-        return CountedItemsets(codes, bounds, self._units(gauge), 0, basis.noise)
-
-    @property
-    def _units_error(self) -> int:
-        return self._units_noise.half_width(1, _LEVEL_OF_UNITS)
-
-    def _units(self, gauge: Gauge) -> tuple[int, Interval]:
-        """Their noisy number, and its interval."""
-        width, number = self._units_error, gauge.number
-        return max(0, number), (max(0, number - width), max(0, number + width))
-
-    def _errors(self, noise: SupportNoise, plan: Plan) -> tuple[int, int]:
-        """The largest noise that is plausible of any count, and of the number of units."""
-        return noise.half_width(plan.sensitivity, 1 - (1 - _LEVEL_OF_COUNTS) / (plan.counts + 1)), self._units_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,26 +133,3 @@ class BestFirst(Way):
         best = [itemset for itemset in ranked if len(itemset) >= least][: self.count]
         listed = tuple(tuple(codes[number] for number in itemset) for itemset in best)
         return Chosen(listed, released(counted, transactions))
-
-
-def _noise(epsilon: Fraction, delta: Fraction) -> SupportNoise:
-    """Gaussian noise whose ρ gives (ε, δ); Laplace noise for δ = 0. Raises BadParameter where they are too small."""
-    if not delta:
-        return DiscreteLaplace(epsilon)
-    rho = decimal_below(rho_at(epsilon, delta), DIGITS)
-    if not rho:
-        raise BadParameter("epsilon is too small to count itemsets at this delta: give a larger one.")
-    return DiscreteGaussian(rho)
-
-
-def released(counted: CountedItemsets, transactions: Transactions) -> SupportRelease:
-    """The supports and intervals of all that was counted, of items in place of their numbers."""
-    names = items_at(transactions.labels, counted.codes)
-    bounds, itemsets = counted.bounds, tuple(counted.bounds.values)
-    return SupportRelease(
-        tuple(frozenset(names[number] for number in itemset) for itemset in itemsets),
-        tuple(bounds.values[itemset] for itemset in itemsets),
-        tuple((bounds.lows[itemset], bounds.highs[itemset]) for itemset in itemsets),
-        counted.noise,
-        Consistency.MONOTONE,
-    )

@@ -21,15 +21,15 @@ from dpmine.itemsets.best_first import plan
 from dpmine.itemsets.best_first.counts import Capped, Centred, Kind, Odd, Plain, Signed
 from dpmine.itemsets.best_first.order import Search, smaller
 from dpmine.itemsets.release.noise import DiscreteGaussian
-from dpmine.itemsets.ways import best_first
-from dpmine.itemsets.ways.best_first import AdaptiveCounts
+from dpmine.itemsets.ways import adaptive_counts
+from dpmine.itemsets.ways.adaptive_counts import AdaptiveCounts
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dpmine.itemsets.best_first.counts import Itemset
-    from dpmine.itemsets.ways.best_first import CountedItemsets
+    from dpmine.itemsets.ways.adaptive_counts import CountedItemsets
 
 ITEMS, SIZES = 9, (1, 3)
 LEVEL, FALSE_ALARM = 0.95, 1e-6
@@ -82,7 +82,7 @@ def hunted(
     true, transactions = supports(units), baskets_of(units, ITEMS)
     counting = AdaptiveCounts(SIZES, 20, DiscreteGaussian(Fraction(1, 2)), Fraction(0), relation, ITEMS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(best_first, "Search", hunting(true, sign))
+        patch.setattr(adaptive_counts, "Search", hunting(true, sign))
         patch.setattr(plan, "CAPS", (5,))
         patch.setattr(plan, "_MOST_IN_CELLS", 0)
         patch.setattr(plan, "_NOISY", 0.0 if kind is Capped else inf)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, product
-from math import exp, sqrt
+from math import exp, prod, sqrt
 from typing import TYPE_CHECKING, Any
 
 import dpmine
@@ -17,6 +17,7 @@ from dpmine.auditing import Claim, RowSets, ScoreVectors
 from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts, Kind, Odd, Signed
 from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.itemsets.best_first.order import SLACK, Goal, NoisyWeights, Search
+from dpmine.itemsets.best_first.together import Together
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.ways.basis import Basis
 from dpmine.itemsets.ways.best_first import BestFirst
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dpmine.exact.bits import BitSource
+    from dpmine.itemsets.release.noise import SupportNoise
     from dpmine.privacy import Zcdp
     from support.oracles.itemsets import Units
 
@@ -51,6 +53,8 @@ HUGE = 10**6
 """A weight that no support reaches."""
 EPSILON, NEAR, REST = Fraction(8), range(-9, 10), Fraction(1, 10**3)
 """Of cells: their budget with the choice, noises that are enumerated, and a δ for those that are not."""
+TOGETHER = DiscreteGaussian(Fraction(3, 2))
+"""Of itemsets that are counted at once."""
 REACH = 4
 """Beyond which noise is not enumerated: of variance 1, 7 in 10^6 of its probability; of scale 1/2, 8 in 10^5."""
 
@@ -218,6 +222,44 @@ class Cells:
 
 
 @dataclass(frozen=True)
+class CountedTogether:
+    """Supports of the three items, counted at once: a unit that holds two of them adds nothing, as shares are whole."""
+
+    way: BestFirst
+    together: Together
+    is_capped: bool = True
+    """If not, a unit adds a whole to each: a mistake."""
+
+    @property
+    def _squares(self) -> int:
+        return self.together.squared_sensitivity(ITEMS)
+
+    def law(self, rows: Sequence[frozenset[int]]) -> Lists:
+        """Over all noises, of which none is beyond four deviations."""
+        whole, variance = self.together.whole, float(self.together.noise.variance(self._squares))
+        exact = [0] * (ITEMS + 1)
+        for row in rows:
+            share = int(whole / sqrt(len(row) or 1)) if self.is_capped else whole
+            exact = [each + share * (item in row) for item, each in enumerate(exact)]
+            exact[-1] += whole - share
+        reach = range(-round(REACH * sqrt(variance)), round(REACH * sqrt(variance)) + 1)
+        masses = {noise: exp(-(noise**2) / (2 * variance)) for noise in reach}
+        total = sum(masses.values())
+        return {
+            tuple(each + noise for each, noise in zip(exact, noises, strict=True)): prod(
+                masses[noise] / total for noise in noises
+            )
+            for noises in product(reach, repeat=ITEMS + 1)
+        }
+
+    def run(self, rows: Sequence[frozenset[int]], bits: BitSource) -> Any:
+        """All sums, and what is missing."""
+        held = Holdings([baskets_of(_units(rows), ITEMS)], range(ITEMS))
+        sums, missing = self.together.released(held, [(item,) for item in range(ITEMS)], bits)
+        return (*sums, missing)
+
+
+@dataclass(frozen=True)
 class Listed:
     """A list, its claim, and neighbours."""
 
@@ -243,9 +285,11 @@ def lists() -> Mapping[str, Listed]:
         found[f"cells of an item, {relation}"] = Listed(cells, Claim(EPSILON, REST), rows)
         discovered = discover(relation)
         counted = best_first(relation)
-        found[f"best_first, three counts, {relation}"] = Listed(counted, at_five(counted), rows)
+        found[f"best_first, three counts, {relation}"] = Listed(counted, at_five(counted.noise), rows)
         pure = purely(counted)
         found[f"best_first, three counts, pure, {relation}"] = Listed(pure, of_pure(pure), rows)
+        joint = CountedTogether(counted.way, together(relation))
+        found[f"best_first, counted together, {relation}"] = Listed(joint, at_five(TOGETHER), rows)
         found[f"discover, {relation}"] = Listed(DiscoveredList(discovered), of_zcdp(charge(discovered)), rows)
     return found
 
@@ -257,13 +301,19 @@ def broken_lists() -> Mapping[str, Listed]:
     rows, scores = RowSets(BASKETS, relation, sizes=(2, 4)), ScoreVectors(neighbors=relation, sizes=(3,), lowest=0)
     narrow = replace(found, discovery=Coarse(found.discovery.rho, found.discovery.delta, relation, 1))
     counted = replace(best_first(Neighbors.ADD_REMOVE), way=best_first(relation).way)
+    joint = CountedTogether(counted.way, together(Neighbors.ADD_REMOVE), is_capped=False)
     return {
         "the number of units is used and not paid for": Listed(
             replace(best_first(Neighbors.ADD_REMOVE), exact_units=True),
-            at_five(counted),
+            at_five(counted.noise),
             RowSets(BASKETS, Neighbors.ADD_REMOVE, sizes=(2, 4)),
         ),
-        "signs at the price of add-remove": Listed(counted, at_five(counted), rows),
+        "signs at the price of add-remove": Listed(counted, at_five(counted.noise), rows),
+        "a unit adds a whole to all supports": Listed(
+            joint,
+            at_five(TOGETHER),
+            RowSets(BASKETS, Neighbors.ADD_REMOVE, sizes=(2, 4)),
+        ),
         "cells at the sensitivity of add-remove": Listed(
             Cells(Basis(1, relation, DiscreteLaplace(EPSILON), 1)), Claim(EPSILON, REST), rows
         ),
@@ -308,9 +358,14 @@ def of_pure(way: CountedBestFirst) -> Claim:
     return Claim(2 * way.counts, way.counts * 3e-4)
 
 
-def at_five(way: CountedBestFirst) -> Claim:
+def together(relation: Neighbors) -> Together:
+    """A unit may hold one itemset and add a whole; ρ = 3/2."""
+    return Together(TOGETHER, 1 + (relation is Neighbors.REPLACE_ONE), NONE, held=1, whole=1)
+
+
+def at_five(noise: SupportNoise) -> Claim:
     """What the counts' ρ implies at ε = 5: little beside it is lost by what is not enumerated."""
-    return Claim(5, delta_at(way.noise.zcdp.rho, Fraction(5)))
+    return Claim(5, delta_at(noise.zcdp.rho, Fraction(5)))
 
 
 def items_first(relation: Neighbors) -> ItemsFirst:
