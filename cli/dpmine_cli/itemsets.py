@@ -1,4 +1,4 @@
-"""dpmine top-itemset, dpmine catalogue and dpmine supports."""
+"""dpmine top-itemset, dpmine frequent-itemsets, dpmine catalogue and dpmine supports."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 from dpmine_cli.options import Format, as_typed
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpmine.itemsets.release.frequent import FrequentItemsets
     from dpmine.itemsets.release.results import TopItemsets
     from dpmine_cli.line import CommandLine
     from dpmine_cli.output import Destination
@@ -25,9 +28,7 @@ def top_itemset(line: CommandLine) -> None:
     """
     from dpmine.itemsets.top import top_itemsets
 
-    destination, least = line.destination, _least_confidence(line)
-    if line.rules:
-        destination.require_document()
+    destination, least = line.destination, _least_confidence(line, default=0)
     line.require_apart()
     with line.messages as messages:
         result = top_itemsets(
@@ -39,13 +40,44 @@ def top_itemset(line: CommandLine) -> None:
         )
     result = replace(result, advice=as_typed(result.advice))
     if line.rules:
-        destination.write_document(TopItemsetsAndRules.of(result, least))
+        destination.write_document(WithRules.of(result, result.rules(least)))
     else:
         destination.write_result(result)
     line.caution(result.guarantee)
     say = messages.notice if result.guarantee.private else messages.warn
     for text in _notices(result, destination):
         say(text)
+
+
+def frequent_itemsets(line: CommandLine) -> None:
+    """List the itemsets of any size that enough units have, privately, with their supports.
+
+    Example: dpmine frequent-itemsets sales.parquet --unit customer --item product --min-support 2% --rules
+    """
+    from dpmine.itemsets import frequent
+    from dpmine.itemsets.release.rules import CONFIDENCE
+
+    destination, least = line.destination, _least_confidence(line, default=Fraction(1, 2))
+    line.require_apart()
+    with line.messages as messages:
+        result = frequent.frequent_itemsets(
+            line.data,
+            **line.values("rules", "min_confidence", "maximal"),
+            progress=messages.progress,
+            notice=messages.notice,
+        )
+    result = replace(result, advice=as_typed(result.advice))
+    listed = result.only(result.maximal()) if line.maximal else result
+    if line.rules:
+        destination.write_document(WithRules.of(listed, result.rules(min_threshold=least)))
+    else:
+        destination.write_result(listed)
+    line.caution(result.guarantee)
+    if line.rules and result.several_baskets:
+        messages.notice(CONFIDENCE)
+    if destination.format is not Format.TEXT or destination.path is not None:
+        for text in listed.remarks:
+            messages.notice(text)
 
 
 def catalogue(line: CommandLine) -> None:
@@ -99,10 +131,12 @@ def _catalogue(line: CommandLine) -> object:
     return "from-data" if line.catalogue_from_data else line.catalogue
 
 
-def _least_confidence(line: CommandLine) -> Fraction:
-    """--min-confidence as a number in [0, 1]; BadParameter for others, and where no rules are asked for."""
+def _least_confidence(line: CommandLine, default: Fraction | int) -> Fraction:
+    """--min-confidence as a number in [0, 1]; BadParameter for others, without rules, and where none can be written."""
+    if line.rules:
+        line.destination.require_document()
     if line.min_confidence is None:
-        return Fraction(0)
+        return Fraction(default)
     from dpmine.errors import BadParameter
     from dpmine.itemsets.release.rules import confidence
 
@@ -122,23 +156,23 @@ def _notices(result: TopItemsets, destination: Destination) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class TopItemsetsAndRules:
+class WithRules:
     """A result, and its rules as plain rows."""
 
-    result: TopItemsets
+    result: TopItemsets | FrequentItemsets
     rules: list[dict[str, Any]]
 
     @classmethod
-    def of(cls, result: TopItemsets, min_confidence: Fraction) -> TopItemsetsAndRules:
-        """The rules of at least this confidence."""
+    def of(cls, result: TopItemsets | FrequentItemsets, rules: pd.DataFrame) -> WithRules:
+        """The rules of a frame."""
         from dpmine.itemsets.release.rules import plain_rules
 
-        return cls(result, plain_rules(result.rules(min_confidence)))
+        return cls(result, plain_rules(rules))
 
     @property
     def cautions(self) -> list[str]:
-        """The result's."""
-        return self.result.cautions
+        """The result's, whose options are typed otherwise on a command line."""
+        return list(getattr(self.result, "cautions", ()))
 
     def to_json(self) -> str:
         """The result's object with one more key, rules; a measure that is infinite or undefined is null."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from dpmine.options.tables import OF_SOURCE
+from dpmine.options.option import OF_SOURCE
 from dpmine_cli.messages import Messages
 from dpmine_cli.options import OPTIONS, Format, typed
 from dpmine_cli.output import Destination
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from dpmine.io.files import PathName
     from dpmine.io.input import Input
-    from dpmine.options.tables import Option
+    from dpmine.options.option import Option
     from dpmine.privacy import Guarantee
 
 _ARGUMENTS = {"files", "jobs"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from dpmine.options.tables import OF_SOURCE
+from dpmine.options.option import OF_SOURCE
 from dpmine.parameters import listed
 from dpmine_cli.options import OPTIONS, Format, typed
 from dpmine_cli.output import Destination, Prepared

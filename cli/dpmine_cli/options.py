@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpmine.options.names import MECHANISMS, typed_names
-from dpmine.options.tables import OF_SOURCE, REFERENCE, Option
+from dpmine.options.option import OF_SOURCE, Option
 from dpmine.options.tables import OPTIONS as OF_JOBS
+from dpmine.options.tables import REFERENCE
 
 if TYPE_CHECKING:
     import re
@@ -35,6 +36,7 @@ _RESULT = {"format": _FORMAT, **_OUTPUT, **_RUN}
 _DOCUMENT = {"format": replace(_FORMAT, choices=(Format.TEXT.value, Format.JSON.value)), **_OUTPUT, **_RUN}
 
 _TOP = OF_JOBS["top-itemset"]
+_FREQUENT = OF_JOBS["frequent-itemsets"]
 _PLAN = {
     "size": _TOP["size"],
     "catalogue_size": Option("Items in the public catalogue, or unknown.", "N|unknown", "unknown"),
@@ -46,6 +48,13 @@ _PLAN = {
     "success": Option("Wanted probability of finding the best.", "P", "0.95"),
     "plot": Option("Draw success against lead, or with --runs ε against runs (.svg or .png).", "FILE", kind=Path),
     "top": Option("What each way to choose a list of K itemsets needs, and which one is the default.", "K", kind=int),
+    "frequent": Option(
+        "How many supports frequent-itemsets counts, and how exactly: with --min-support or --top.",
+        kind=bool,
+        default=False,
+    ),
+    "min_support": replace(_FREQUENT["min_support"], help="With --frequent: the least support that is listed."),
+    "max_size": replace(_FREQUENT["max_size"], help="With --frequent: the most items of an itemset, up to 12."),
     "runs": Option("What N runs at --epsilon each come to, under basic and zcdp accounting.", "N", kind=int),
     "noise": Option(
         "How far M supports released together at --epsilon are from the true ones.", "M", kind=int, parameter="numbers"

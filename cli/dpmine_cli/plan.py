@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 _OF_ITEMSETS = {"size", "catalogue_size", "units", "delta", "neighbors", "gap", "success", "plot"}
 _OF_LEARNING = {"accuracy", "failure", "smoothness", "dimension", "best_error"}
 _OF_LISTS = {"size", "catalogue_size", "units", "delta", "neighbors"}
-_KINDS = {"learn": _OF_LEARNING, "runs": {"delta", "plot"}, "noise": {"delta"}, "top": _OF_LISTS}
+_OF_FREQUENT = {"min_support", "top", "max_size", "catalogue_size", "units", "delta", "neighbors"}
+_KINDS = {
+    "learn": _OF_LEARNING,
+    "runs": {"delta", "plot"},
+    "noise": {"delta"},
+    "frequent": _OF_FREQUENT,
+    "top": _OF_LISTS,
+}
 """The plans that an option asks for, and the options beside --epsilon that belong to them."""
 _OF_TARGETS = {"target", "claim", "neighbors", "sensitivity", "seconds"}
 _OF_OUR_OWN = {"mechanism", "epsilon", "delta", "thorough", "lists"}
@@ -37,6 +44,9 @@ def plan(line: CommandLine) -> None:
     if line.runs is not None or line.noise is not None:
         line.destination.write_document(_accounting(line))
         return
+    if line.frequent:
+        line.destination.write_document(_frequent(line))
+        return
     if line.top is not None:
         from dpmine.planning.lists import plan_list
 
@@ -48,7 +58,7 @@ def plan(line: CommandLine) -> None:
 
     picture = _picture(line)
     with line.messages as messages:
-        values = line.values(*_OF_LEARNING, "learn", "runs", "noise", "top", "catalogue_size", "plot")
+        values = line.values(*_OF_LEARNING, *_KINDS, *_OF_FREQUENT - _OF_ITEMSETS, "catalogue_size", "plot")
         result = make_plan(catalogue_size=_catalogue_size(line.catalogue_size), **values, progress=messages.progress)
     if picture:
         result.plot(picture)
@@ -163,6 +173,14 @@ def _learning(line: CommandLine) -> Document:
     return plan_learning(line.learn, epsilon=line.epsilon, **{name: line.options[name] for name in _OF_LEARNING})
 
 
+def _frequent(line: CommandLine) -> Document:
+    from dpmine.planning.frequent import plan_frequent
+
+    wanted = {name: line.options[name] for name in _OF_FREQUENT - {"catalogue_size", "top"}}
+    size = _catalogue_size(line.catalogue_size)
+    return plan_frequent(**wanted, k=line.top, catalogue_size=size, epsilon=line.epsilon)
+
+
 def _accounting(line: CommandLine) -> Document:
     from dpmine.planning.accounting import plan_noise, plan_runs
 
@@ -179,14 +197,17 @@ def _require_fit(line: CommandLine) -> None:
     """BadParameter, with their names, for options of another kind of plan."""
     from dpmine.errors import BadParameter
 
-    asked = [name for name in _KINDS if line.options[name] is not None]
+    asked = [name for name in _KINDS if line.options[name] not in {None, False}]
+    if "frequent" in asked and "top" in asked:
+        asked.remove("top")
     if len(asked) > 1:
         raise BadParameter(f"{' and '.join(map('--{}'.format, asked))} are different plans: ask for one.")
     belonging = _KINDS[asked[0]] if asked else _OF_ITEMSETS
     others = set().union(_OF_ITEMSETS, *_KINDS.values()) - belonging
-    if unread := [spelled for name, spelled in line.given.items() if name in others]:
-        about = "does not belong to --" + asked[0] if asked else "belongs to --learn"
-        raise BadParameter(f"{', '.join(unread)} {about}: leave it out.")
+    if unread := {name: spelled for name, spelled in line.given.items() if name in others}:
+        owner = "learn" if unread.keys() <= _OF_LEARNING else "frequent"
+        about = "does not belong to --" + asked[0] if asked else f"belongs to --{owner}"
+        raise BadParameter(f"{', '.join(unread.values())} {about}: leave it out.")
 
 
 def _catalogue_size(text: str) -> int | None:

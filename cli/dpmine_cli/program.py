@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from typer._click import Command
 
-    from dpmine.options.tables import Option
+    from dpmine.options.option import Option
 
 _PROGRAM = "dpmine"
 _VARIABLE = "_DPMINE_COMPLETE"
@@ -98,6 +98,7 @@ Show = Annotated[
 
 _COMMANDS = {
     "top-itemset": (itemsets.top_itemset, "Choose the top itemsets of transactions, privately."),
+    "frequent-itemsets": (itemsets.frequent_itemsets, "List all frequent itemsets of any size, privately."),
     "catalogue": (itemsets.catalogue, "Find the items that may be named, privately: a catalogue for later runs."),
     "supports": (itemsets.supports, "Print exact supports. NOT private."),
     "audit": (plan.audit, "Measure the privacy of mechanisms against their claims."),
@@ -233,7 +234,6 @@ _OTHER_NAMES = {
     "--k": "--top",
     "--where": "--query",
     "--sep": "--delimiter",
-    "--separator": "--delimiter",
     "--supports": "--release-support",
     "--bin-width": "--bins",
     "--patients": "--units",

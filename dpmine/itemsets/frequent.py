@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.release.frequent import FrequentItemsets
 from dpmine.itemsets.release.results import type_name
-from dpmine.itemsets.release.rules import number_of_units
-from dpmine.itemsets.release.supports import LARGEST_SUPPORT
-from dpmine.itemsets.request.query import delta_of, is_from_data, public_items
+from dpmine.itemsets.request.frequent import FrequentQuery, FrequentRequest
 from dpmine.itemsets.transactions.memory import parse_memory
-from dpmine.itemsets.ways.best_first import LARGEST_SIZE, MOST_PLACES, AdaptiveCounts, released
-from dpmine.itemsets.ways.way import ListTerms
-from dpmine.ledger.charging import Account
+from dpmine.itemsets.ways.counted import released
+from dpmine.ledger.charging import Account, DryRun
 from dpmine.options.names import LOCAL
-from dpmine.parameters import count_or_share, least_count, positive, whole
-from dpmine.privacy import Guarantee, Neighbors
+from dpmine.parameters import least_count
+from dpmine.privacy import Neighbors
 from dpmine.selection.advice import with_charge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pyarrow as pa
+    from fractions import Fraction
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.release.supports import SupportRelease
     from dpmine.itemsets.transactions.interface import LoadedTransactions
-    from dpmine.itemsets.ways.best_first import CountedItemsets
+    from dpmine.itemsets.ways.counted import CountedItemsets
     from dpmine.ledger.ledger import Ledger
     from dpmine.parameters import Number
 
@@ -104,111 +98,81 @@ def frequent_itemsets(
     Proof: docs/proofs/best_first.md.
     """
     columns, limit = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot), parse_memory(memory)
-    known = _catalogue(catalogue)
-    size = _max_size(max_size, known)
-    terms = ListTerms(
-        1 if k is None else whole("`k`", k),
-        positive("epsilon", epsilon),
-        _delta(delta, known),
-        Neighbors.parse(neighbors),
-        (1, size),
-        None if known is None else len(known),
+    query = FrequentQuery(
+        min_support=min_support,
+        k=k,
+        max_size=max_size,
+        epsilon=epsilon,
+        delta=delta,
+        neighbors=neighbors,
+        catalogue=catalogue,
+        units=units,
         max_items_per_unit=max_items_per_unit,
     )
-    request = _Request.of(terms, min_support, k, units)
+    request = FrequentRequest.of(query)
     account = Account.of(ledger, dataset)
     from dpmine.itemsets.read import announced, read_transactions
 
     def planned(plan: LayoutPlan) -> None:
-        charged = request.guarantee.for_unit(plan.unit_name)
-        announced(plan, notice, lambda: account.charge(charged, job="frequent-itemsets"))
+        def charge() -> None:
+            try:
+                account.charge(request.guarantee.for_unit(plan.unit_name), job="frequent-itemsets")
+            except DryRun as done:
+                raise replace(done, forecast=request.forecast(several_baskets=bool(plan.basket_columns))) from None
+
+        announced(plan, notice, charge)
 
     loaded = read_transactions(
-        data, columns, catalogue=known, progress=progress, memory=limit, planned=planned, engine=engine
+        data, columns, catalogue=request.catalogue, progress=progress, memory=limit, planned=planned, engine=engine
     )
     with closing(loaded):
-        return request.answer(loaded, charged=account.ledger is not None)
+        return _answer(request, loaded, charged=account.ledger is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """What is asked for, checked before any data are read.
+def _answer(request: FrequentRequest, loaded: LoadedTransactions, *, charged: bool) -> FrequentItemsets:
+    """What is counted of the transactions; everything after that is post-processing."""
+    transactions, counting = loaded.transactions, request.counting
+    counted = counting.count(transactions, several_baskets=loaded.several_baskets, bits=SystemBits())
+    supports = released(counted, transactions)
+    units = counted.units if request.units is None else (request.units, (request.units, request.units))
+    threshold = None if request.support is None else _count_of(request.support, units[0])
+    listed = _best(supports, threshold or 1, counting.k)
+    return FrequentItemsets(
+        listed,
+        _certain(request.support, listed, units[1][1]),
+        threshold,
+        units,
+        request.units is not None,
+        len(supports.itemsets),
+        sum(len(itemset) == 1 for itemset in supports.itemsets),
+        counting.sizes[1],
+        _complete_above(counted, supports, listed),
+        request.guarantee.for_unit(transactions.unit),
+        _advice(request, listed, threshold, charged=charged),
+        type_name(loaded.item_type),
+        loaded.several_baskets,
+    )
 
-    Attributes:
-        counting: all stages.
-        guarantee: that of the run, before the unit is known.
-        support: the least support: a count, or a share of the units; None for the best k.
-        units: their public number.
-    """
 
-    counting: AdaptiveCounts
-    guarantee: Guarantee
-    support: int | Fraction | None
-    units: int | None
+def _certain(support: int | Fraction | None, listed: SupportRelease, most_units: int) -> tuple[bool, ...] | None:
+    """Whether each surely has the support: a share even of the largest plausible number of units."""
+    if support is None:
+        return None
+    least = _count_of(support, most_units)
+    return tuple(low >= least for low, _ in listed.intervals)
 
-    @classmethod
-    def of(cls, terms: ListTerms, min_support: Number | None, k: int | None, units: int | None) -> _Request:
-        """Raises BadParameter."""
-        if (min_support is None) is (k is None):
-            raise BadParameter("Give either min_support (`min_support=0.02`) or the number of itemsets (`k=100`).")
-        if terms.count > (most := min(MOST_PLACES, terms.candidates or MOST_PLACES)):
-            raise BadParameter(f"`k` must be at most {most:,}, and no more than a catalogue has itemsets.")
-        number = None if units is None else number_of_units(units)
-        support = None if min_support is None else count_or_share("min_support", min_support)
-        if isinstance(support, Fraction) and number is not None:
-            support = least_count(support, number)
-        if isinstance(support, int) and support > LARGEST_SUPPORT:
-            raise BadParameter("min_support is more than any number of units: give a smaller count, or a share.")
-        counting = AdaptiveCounts.of(terms, k, support or 0)
-        if isinstance(support, int) and support < (least := counting.least_support()):
-            raise BadParameter(
-                f"min_support {support:,} is small beside the noise at this epsilon: give at least {least:,}, "
-                "or a larger epsilon."
-            )
-        guarantee = Guarantee(terms.epsilon, terms.delta, terms.neighbors, concentrated=counting.zcdp)
-        return cls(counting, guarantee, support, number)
 
-    def answer(self, loaded: LoadedTransactions, *, charged: bool) -> FrequentItemsets:
-        """What is counted of the transactions; everything after that is post-processing."""
-        transactions = loaded.transactions
-        counted = self.counting.count(transactions, several_baskets=loaded.several_baskets, bits=SystemBits())
-        supports = released(counted, transactions)
-        units = counted.units if self.units is None else (self.units, (self.units, self.units))
-        threshold = None if self.support is None else _count_of(self.support, units[0])
-        listed = _best(supports, threshold or 1, self.counting.k)
-        return FrequentItemsets(
-            listed,
-            self._certain(listed, units[1][1]),
-            threshold,
-            units,
-            self.units is not None,
-            len(supports.itemsets),
-            sum(len(itemset) == 1 for itemset in supports.itemsets),
-            self.counting.sizes[1],
-            _complete_above(counted, supports, listed),
-            self.guarantee.for_unit(transactions.unit),
-            self._advice(listed, threshold, charged=charged),
-            type_name(loaded.item_type),
-            loaded.several_baskets,
-        )
-
-    def _certain(self, listed: SupportRelease, most_units: int) -> tuple[bool, ...] | None:
-        """Whether each surely has the support: a share even of the largest plausible number of units."""
-        if self.support is None:
-            return None
-        least = _count_of(self.support, most_units)
-        return tuple(low >= least for low, _ in listed.intervals)
-
-    def _advice(self, listed: SupportRelease, threshold: int | None, *, charged: bool) -> str:
-        """Why the list is empty, or not to be trusted. By released numbers and parameters alone."""
-        least = self.counting.least_support()
-        if threshold is not None and threshold < least:
-            text = f"The threshold, {threshold:,}, is small beside the noise at this epsilon: {least:,} units would do."
-        elif not listed.itemsets and self.counting.delta:
-            text = self.counting.discovery.shortage()
-        else:
-            return ""
-        return text if listed.itemsets else with_charge(text, charged=charged)
+def _advice(request: FrequentRequest, listed: SupportRelease, threshold: int | None, *, charged: bool) -> str:
+    """Why the list is empty, or not to be trusted. By released numbers and parameters alone."""
+    counting = request.counting
+    least = counting.least_support()
+    if threshold is not None and threshold < least:
+        text = f"The threshold, {threshold:,}, is small beside the noise at this epsilon: {least:,} units would do."
+    elif not listed.itemsets and counting.delta:
+        text = counting.discovery.shortage()
+    else:
+        return ""
+    return text if listed.itemsets else with_charge(text, charged=charged)
 
 
 def _best(supports: SupportRelease, least: int, k: int | None) -> SupportRelease:
@@ -228,34 +192,3 @@ def _complete_above(counted: CountedItemsets, supports: SupportRelease, listed: 
 
 def _count_of(support: int | Fraction, units: int) -> int:
     return support if isinstance(support, int) else least_count(support, units)
-
-
-def _max_size(wanted: int | None, catalogue: pa.Array | None) -> int:
-    """At most 12, and no more than the items of a public catalogue."""
-    items = LARGEST_SIZE if catalogue is None else len(catalogue)
-    if wanted is None:
-        return min(LARGEST_SIZE, items)
-    if (size := whole("max_size", wanted)) > LARGEST_SIZE:
-        raise BadParameter(f"max_size must be at most {LARGEST_SIZE}: all subsets of an itemset are counted.")
-    if size > items:
-        raise BadParameter(f"max_size must not exceed the {items} items of the catalogue: give at most that.")
-    return size
-
-
-def _delta(given: Number, catalogue: pa.Array | None) -> Fraction:
-    """Raises BadParameter for 0 where items are not public: one unit's own items would show."""
-    delta = delta_of(given)
-    if not delta and catalogue is None:
-        raise BadParameter(
-            "Items that are not public are found with a delta above 0: give it (`delta=1e-6`), or the public list of "
-            "all items (`catalogue=FILE`)."
-        )
-    return delta
-
-
-def _catalogue(given: object) -> pa.Array | None:
-    if is_from_data(given):
-        raise BadParameter(
-            "frequent_itemsets finds the items privately: leave the catalogue out, or give a public one."
-        )
-    return public_items(given)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from dpmine.errors import BadLedger, BadParameter, DpmineError
 from dpmine.privacy import ExPostGuarantee, Guarantee
 
 if TYPE_CHECKING:
     from dpmine.ledger.ledger import Ledger, Receipt
+    from dpmine.markup import Document
 
 
 SomeGuarantee = TypeVar("SomeGuarantee", bound=Guarantee)
@@ -98,6 +99,14 @@ class Charge:
 _LOSSES = ("epsilon", "delta", "epsilon_exact", "delta_exact")
 
 
+class Foreseen(Protocol):
+    """What can be expected of a run, by public parameters; `str` gives sentences."""
+
+    def to_dict(self) -> Document:
+        """A plain form for JSON."""
+        ...
+
+
 @dataclass
 class DryRun(Exception):
     """How a run ends that is checked up to its charge, and not charged.
@@ -107,12 +116,14 @@ class DryRun(Exception):
         guarantee: the most that the run would be charged.
         dataset: what would be charged; "" without a ledger.
         left: what the data set would have left; "" without a ledger.
+        forecast: what can be expected of the run, where that is foreseen.
     """
 
     job: str
     guarantee: Guarantee
     dataset: str = ""
     left: str = ""
+    forecast: Foreseen | None = None
 
     def to_json(self) -> str:
         """As one JSON object."""
@@ -120,10 +131,12 @@ class DryRun(Exception):
         if not self.guarantee.private:
             guarantee |= dict.fromkeys(_LOSSES)  # null: an ε of 0 would be perfect privacy
         asked = {"dry_run": True, "job": self.job, "guarantee": guarantee}
-        return json.dumps({**asked, "left_afterwards": self.left or None}, ensure_ascii=False)
+        foreseen = {} if self.forecast is None else {"forecast": self.forecast.to_dict()}
+        return json.dumps({**asked, "left_afterwards": self.left or None, **foreseen}, ensure_ascii=False)
 
     def __str__(self) -> str:
-        return f"Dry run of {self.job}: no value was read, nothing charged.\n{self._charge}"
+        foreseen = [] if self.forecast is None else [str(self.forecast)]
+        return "\n".join([f"Dry run of {self.job}: no value was read, nothing charged.", self._charge, *foreseen])
 
     @property
     def _charge(self) -> str:

@@ -136,6 +136,14 @@ FORMS = (
         (".arrow", ".feather", ".ipc"),
         (b"ARRO", b"\xff\xff\xff\xff"),
     ),
+    Form(
+        "baskets",
+        f"{_SOURCES}.baskets:open_baskets",
+        "basket",
+        (*_packed(".dat"), *_packed(".basket"), *_packed(".baskets")),
+        options=("delimiter", "types", "encoding"),
+    ),
+    Form("spmf", f"{_SOURCES}.baskets:open_spmf", "SPMF", (".spmf",), options=("delimiter", "types", "encoding")),
 )
 """Of files. Those of no known ending are Parquet, or CSV where a delimiter is given or where they are piped in."""
 

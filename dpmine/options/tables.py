@@ -8,43 +8,22 @@ library.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from dpmine.options.names import AUTO, ENCODINGS, ENGINES, FORMS, LOCAL, MECHANISMS, QUOTES, WAYS, typed_names
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """An option of a command, and a key of a job.
-
-    Attributes:
-        help: what it is, as `--help` says it.
-        metavar: how `--help` calls its value.
-        default: where it is not given; None for none.
-        kind: of the value on the command line: str, int, bool, list (may repeat), or another type that Typer knows.
-        choices: the names that it may have, if there are few.
-        flags: how the command line spells it, where that is more than its name.
-        parameter: what the library calls it, where that is another name.
-        needed: whether a job must have it.
-        only_with: an option, and the value that it must have for this one to be given, and why.
-        in_jobs: whether job files have it.
-        shown: what `--help` shows as the default, where `default` is None.
-    """
-
-    help: str
-    metavar: str | None = None
-    default: Any = None
-    kind: Any = str
-    choices: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
-    parameter: str = ""
-    needed: bool = False
-    only_with: tuple[str, Any, str] | None = None
-    in_jobs: bool = True
-    shown: str | None = None
-
+from dpmine.options.names import AUTO, ENGINES, LOCAL, MECHANISMS, WAYS, typed_names
+from dpmine.options.option import (
+    DELTA,
+    EPSILON,
+    LEDGER,
+    NOT_PRIVATE,
+    OF_TABLES,
+    RELATION,
+    SOURCE,
+    TRAINING,
+    UNIT,
+    Option,
+)
 
 REFERENCE = re.compile(r"`(\w+)(?:=([^`]*))?`")
 """How a message names an option: `memory` alone, `memory=4GB` with a value, `memory=…` with whatever value it has."""
@@ -65,80 +44,6 @@ def _as_key(found: re.Match[str]) -> str:
     return f"{key} = {value.lower() if value in {'True', 'False'} else value}"
 
 
-_EPSILON = Option("Privacy loss, read exactly: 0.5, 1/3.", "E", "1")
-_DELTA = Option("Failure probability, read exactly: 1e-6.", "D", "1e-6")
-_RELATION = Option(
-    "replace-one (public number of units) or add-remove.",
-    "RELATION",
-    "replace-one",
-    flags=("--neighbors", "--neighbours"),
-)
-_TITLES = " or ".join([", ".join(form.title for form in FORMS[:-1]), FORMS[-1].title])
-_FILES = Option(
-    f"{_TITLES} files, a directory, a glob, a URL, or - for standard input.",
-    "[FILE...]",
-    kind=list,
-    in_jobs=False,
-)
-OF_SOURCE = {
-    "input_format": Option(
-        "What the files are. Default: what their names end in, else Parquet; of standard input, its first bytes.",
-        choices=tuple(form.name for form in FORMS),
-        shown="by the name",
-    ),
-    "types": Option(
-        "Types of columns of text files and queries: int64, float64, text or date. Default: text, and numbers where "
-        "numbers are needed.",
-        "COL=TYPE,…",
-    ),
-    "delimiter": Option("What separates the fields of CSV files, such as ';' or '\\t'.", "CHAR", shown="a comma"),
-    "quotes": Option(
-        "Quotation marks in CSV files: double (they may enclose a field), multiline (with line breaks in it), or none.",
-        "|".join(QUOTES),
-        shown=QUOTES[0],
-    ),
-    "decimal": Option("Decimal point of numbers in CSV files.", ".|,", shown="a point"),
-    "encoding": Option(
-        "Encoding of CSV files; bytes that are none of its characters become U+FFFD.",
-        choices=ENCODINGS,
-        shown=ENCODINGS[0],
-    ),
-    "query": Option("An SQL statement in place of FILE; it may choose, rename and filter rows one by one.", "SQL"),
-    "database": Option(
-        "Where the query runs: duckdb:///FILE, duckdb:///:memory: for files that it names, sqlite:///FILE or "
-        "postgresql://….",
-        "URL",
-    ),
-}
-"""Options that say what is read, where the names of files do not."""
-_SOURCE: dict[str, Option] = {"files": _FILES, **OF_SOURCE}
-_TRAINING = {**_SOURCE, "files": replace(_FILES, help=f"Training data: {_FILES.help}")}
-_UNIT = Option(
-    "Column of the privacy unit, the person to protect; may repeat. Of dates and timestamps also day(COL), week(COL), "
-    "month(COL).",
-    "COL",
-    kind=list,
-)
-_NOT_PRIVATE = Option("Confirm that the result will not be private.", kind=bool, default=False, in_jobs=False)
-_LEDGER = {
-    "ledger": Option("Charge the budget in this ledger first: sqlite:///b.db or postgresql://…", "URL", in_jobs=False),
-    "dataset": Option("The data set's name in the ledger.", "NAME", in_jobs=False),
-}
-OF_UNIT = {
-    "unit": Option("Column of the privacy unit, such as CustomerID; may repeat. Default: each row.", "COL", kind=list),
-    "rows_per_unit": Option(
-        "Most rows that each --unit keeps, drawn at random; noise grows with M.", "M", default=1, kind=int
-    ),
-    "one_row_per": Option(
-        "For data without a column of the unit: assert that each NAME has at most one row. Nothing checks this.", "NAME"
-    ),
-}
-"""Options of jobs on tables that state the privacy unit."""
-_OF_TABLES = {
-    "neighbors": replace(_RELATION, help="replace-one only: the number of units is public."),
-    **OF_UNIT,
-    **_LEDGER,
-}
 _FEATURES = Option("Columns of numbers, separated by commas.", "COL,COL", needed=True)
 _LABEL = Option("Column of the classes.", "COL", needed=True)
 _CLASSES = Option(
@@ -163,9 +68,9 @@ _CHOOSERS = typed_names(AUTO, *(named.name for named in MECHANISMS if not named.
 _SELECTION_SHARE = Option("Share of ε for the choice; the rest trains.", "F", "0.1")
 
 TOP_ITEMSET = {
-    **_SOURCE,
+    **SOURCE,
     "item": Option("Column of the items (a list column: one row per basket).", "COL", flags=("--item", "--items")),
-    "unit": _UNIT,
+    "unit": UNIT,
     "basket": Option(
         "Column that distinguishes the baskets of one unit, or day(COL), week(COL), month(COL) of one; may repeat.",
         "COL",
@@ -174,10 +79,10 @@ TOP_ITEMSET = {
     "one_hot": Option("One item per column: booleans, or integers, present above 0.", default=False, kind=bool),
     "size": Option("Number of items in an itemset.", "R|R1-R2", "2"),
     "top": Option("How many itemsets; the budget is that of all together.", "K", 1, int, parameter="k"),
-    "epsilon": _EPSILON,
-    "delta": _DELTA,
+    "epsilon": EPSILON,
+    "delta": DELTA,
     "mechanism": Option(f"{typed_names(AUTO, *(named.name for named in (*MECHANISMS, *WAYS)))}.", "NAME", AUTO),
-    "neighbors": _RELATION,
+    "neighbors": RELATION,
     "catalogue": Option("Public list of all items: text, one per line, or Parquet.", "FILE", kind=Path),
     "catalogue_from_data": Option(
         "Use the items in the data as the catalogue. NOT private.", default=False, kind=bool, in_jobs=False
@@ -213,8 +118,8 @@ TOP_ITEMSET = {
         "N",
         kind=int,
     ),
-    "not_private": _NOT_PRIVATE,
-    **_LEDGER,
+    "not_private": NOT_PRIVATE,
+    **LEDGER,
     "memory": Option(
         "Memory for the data (4GB, 500MB, at least 64MB; default: half of the machine); larger data are streamed.",
         "SIZE",
@@ -226,15 +131,42 @@ TOP_ITEMSET = {
         in_jobs=False,
     ),
 }
+FREQUENT_ITEMSETS = {
+    **{name: TOP_ITEMSET[name] for name in (*SOURCE, "item", "unit", "basket", "one_hot")},
+    "min_support": Option(
+        "List all itemsets of this noisy support or more: a count of units (600), or a share of them (0.02, 2%).",
+        "N|F",
+    ),
+    "top": Option("List the best K in place of all of --min-support.", "K", kind=int, parameter="k"),
+    "max_size": Option("The most items of an itemset, up to 12.", "R", kind=int, shown="12"),
+    "epsilon": EPSILON,
+    "delta": DELTA,
+    "neighbors": RELATION,
+    "catalogue": TOP_ITEMSET["catalogue"],
+    "units": Option(
+        "A public number of units, to which shares refer. Default: counted with noise, within the budget.",
+        "N",
+        kind=int,
+    ),
+    "max_items_per_unit": Option(
+        "How many of its items a unit may weigh while items are found (default 50); all count in supports.",
+        "N",
+        kind=int,
+    ),
+    "rules": Option("Association rules of the itemsets, too; the budget stays as it is.", default=False, kind=bool),
+    "min_confidence": replace(TOP_ITEMSET["min_confidence"], help="Of the rules that are shown; 0.5 by default."),
+    "maximal": Option("List only what no other listed itemset contains.", default=False, kind=bool),
+    **{name: TOP_ITEMSET[name] for name in (*LEDGER, "memory", "engine")},
+}
 HISTOGRAM = {
-    **_SOURCE,
+    **SOURCE,
     "column": Option("Column of the numbers.", "C", needed=True),
     "lower": Option("Public lower bound; smaller values count as A.", "A", needed=True),
     "upper": Option("Public upper bound; larger values count as B.", "B", needed=True),
     "bins": Option("Numbers of bins to choose from, each 2 or more.", "N,N,…", "4,8,16"),
-    "epsilon": _EPSILON,
-    "delta": _DELTA,
-    **_OF_TABLES,
+    "epsilon": EPSILON,
+    "delta": DELTA,
+    **OF_TABLES,
     "mechanism": Option(
         f"What chooses the bins: {_CHOOSERS}.",
         "NAME",
@@ -245,7 +177,7 @@ HISTOGRAM = {
     "plot": Option("Draw the density (.svg or .png).", "FILE", kind=Path, in_jobs=False),
 }
 CLASSIFY = {
-    **_TRAINING,
+    **TRAINING,
     "label": _LABEL,
     "classes": Option(
         "The labels, public, spelled as in the data; needed for more than two. Any other label counts as A; of two, "
@@ -285,13 +217,13 @@ CLASSIFY = {
     "validation_share": Option("Share of the rows that choose the regulariser.", "F", "0.1"),
     "selection_share": _SELECTION_SHARE,
     "mechanism": Option(f"What chooses the regulariser: {_CHOOSERS}.", "NAME", "max-of-exponentials"),
-    "epsilon": _EPSILON,
-    "delta": _DELTA,
-    **_OF_TABLES,
+    "epsilon": EPSILON,
+    "delta": DELTA,
+    **OF_TABLES,
     **_MODEL,
 }
 REGRESS = {
-    **_TRAINING,
+    **TRAINING,
     "target": Option("Column of numbers to predict.", "COL", needed=True),
     "target_bounds": Option("Public bounds of the target; values beyond them are clipped.", "A,B", needed=True),
     "features": _FEATURES,
@@ -302,14 +234,14 @@ REGRESS = {
         help="gamma spends no δ; gaussian spends --delta and is shorter from about 4 features on; auto: the shorter.",
     ),
     "intercept": _INTERCEPT,
-    "epsilon": _EPSILON,
-    "delta": _DELTA,
-    **_OF_TABLES,
+    "epsilon": EPSILON,
+    "delta": DELTA,
+    **OF_TABLES,
     **_MODEL,
 }
 _BROWNIAN = ("method", "brownian", "other methods spend none.")
 ACCURACY_FIRST = {
-    **_TRAINING,
+    **TRAINING,
     "model_kind": Option(
         "Ridge regression of a number, or logistic regression of two classes.",
         default="ridge",
@@ -335,18 +267,18 @@ ACCURACY_FIRST = {
         "Noise on sufficient statistics (ridge only), on the minimiser, or Brownian.",
         choices=("covariance", "output", "brownian"),
     ),
-    "delta": replace(_DELTA, only_with=_BROWNIAN),
+    "delta": replace(DELTA, only_with=_BROWNIAN),
     "steps": Option("Number of privacy levels to try.", "T", 100, int),
     "slack": Option("Share of the target spent on cheap tests instead of the model.", "S", "1"),
     "intercept": replace(_INTERCEPT, default=False),
     "keep_last": Option(
         "Keep the last model where none reaches the target; the charge is the same.", default=False, kind=bool
     ),
-    **_OF_TABLES,
+    **OF_TABLES,
     **_MODEL,
 }
 HYPOTHESIS = {
-    **_TRAINING,
+    **TRAINING,
     "label": replace(_LABEL, help="Column of the two classes."),
     "classes": _CLASSES,
     "class": Option(
@@ -362,15 +294,16 @@ HYPOTHESIS = {
     "width": Option("The most features of a conjunction (default 3).", "W", kind=int),
     "resolution": Option("The largest weight of a separator (default 8)", "K", kind=int),
     "mechanism": Option(f"{_CHOOSERS}, exact. auto is max-of-exponentials.", "NAME", AUTO),
-    "epsilon": _EPSILON,
-    "delta": _DELTA,
-    **_OF_TABLES,
-    "neighbors": _RELATION,
-    "not_private": _NOT_PRIVATE,
+    "epsilon": EPSILON,
+    "delta": DELTA,
+    **OF_TABLES,
+    "neighbors": RELATION,
+    "not_private": NOT_PRIVATE,
     **_MODEL,
 }
 OPTIONS = {
     "top-itemset": TOP_ITEMSET,
+    "frequent-itemsets": FREQUENT_ITEMSETS,
     "histogram": HISTOGRAM,
     "classify": CLASSIFY,
     "regress": REGRESS,
@@ -382,6 +315,6 @@ _KEYS = {
     option.parameter or name: name
     for table in OPTIONS.values()
     for name, option in table.items()
-    if option.in_jobs or name in _LEDGER
+    if option.in_jobs or name in LEDGER
 }
 """By the names that the library's calls have for them; a job file names its ledger once, in [budget]."""

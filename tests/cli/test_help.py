@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from dpmine.options.tables import Option
+    from dpmine.options.option import Option
     from dpmine.selection.mechanisms.mechanism import Mechanism
 
 GROUP = group()
@@ -176,6 +176,7 @@ TRAINING = "data.parquet --label rich --model m.json"
 SEARCH = "--x-bound 1 --excess-risk 0.4 --regularization 10 --epsilon-max 1000 --model m.json"
 RUNS = {
     "top-itemset": "top-itemset data.parquet --unit person --item town",
+    "frequent-itemsets": "frequent-itemsets data.parquet --unit person --item town --top 1",
     "catalogue": "catalogue data.parquet --unit person --item town",
     "supports": "supports data.parquet --unit person --item town --min-support 1 --not-private",
     "histogram": f"histogram data.parquet --column age {BOUNDS}",

@@ -30,7 +30,9 @@ BEFORE = [f"ledger grant {BUDGET} --epsilon 1 --delta 1e-6 --unit customer"]
 
 MISTAKES = {
     "top-itemset": "FILE is missing: give a path or several, - for standard input, or --query.",
-    "top-itemsets visits.parquet": "No such command 'top-itemsets'. Did you mean 'top-itemset'? Try: dpmine --help.",
+    "top-itemsets visits.parquet": (
+        "No such command 'top-itemsets'. Did you mean 'top-itemset', 'frequent-itemsets'? Try: dpmine --help."
+    ),
     "top-itemset visits.parquet --where year=2026": (
         "No such option: --where. Did you mean '--query'? Try: dpmine top-itemset --help."
     ),
@@ -85,7 +87,7 @@ MISTAKES = {
     "top-itemset visits.parquet --unit customer --basket 'day(product)' --item product": (
         "'day(product)' needs a column of dates or timestamps, and 'product' has the type string: cast it first."
     ),
-    f"{SALES} --input-format cvs": "--input-format must be one of: parquet, csv, tsv, arrow.",
+    f"{SALES} --input-format cvs": "--input-format must be one of: parquet, csv, tsv, arrow, baskets, spmf.",
     "top-itemset visits.parquet --units customer": (
         "--units must be a whole number, such as 10. Did you mean '--unit'?"
     ),

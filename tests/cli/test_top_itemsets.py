@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from dpmine_cli.itemsets import TopItemsetsAndRules
+from dpmine_cli.itemsets import WithRules
 from support.cases import every
 from support.command_line import CANARY, assert_one_error, outcome_of
 
@@ -66,7 +66,7 @@ def test_text_with_rules(run: outcome_of) -> None:
 
 def test_no_rule_is_as_confident(run: outcome_of) -> None:
     found = dpmine.top_itemsets([["a", "b"]] * 9, k=1, epsilon=1000, catalogue=["a", "b"], release_support=1)
-    assert str(TopItemsetsAndRules(found, [])).splitlines()[-2:] == ["", "No rule is as confident."]
+    assert str(WithRules(found, [])).splitlines()[-2:] == ["", "No rule is as confident."]
     lines = run("top-itemset", "sales.parquet", "--rules", "--release-support", "1", "--epsilon", "0.001").out
     assert lines.startswith("Nothing stands out.")
     assert "rule" not in lines

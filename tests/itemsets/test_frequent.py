@@ -172,7 +172,7 @@ def test_what_is_charged_is_what_is_guaranteed(relation: Neighbors, catalogue: A
 def test_a_public_catalogue_needs_no_delta(relation: Neighbors) -> None:
     found = mined(2000, epsilon=30, delta=0, neighbors=relation, catalogue=list("abcdefgh"))
     guarantee = found.guarantee
-    assert (guarantee.epsilon, guarantee.delta, guarantee.zcdp) == (30, 0, Zcdp(Fraction(450)))
+    assert (guarantee.epsilon, guarantee.delta, guarantee.zcdp) == (Fraction(30), Fraction(0), Zcdp(Fraction(450)))
     assert found
 
 

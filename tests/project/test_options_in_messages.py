@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-_OTHERS = ("dpmine/options/tables.py", "dpmine/itemsets/spark/session.py", "dpmine/kernels/__init__.py")
+_OTHERS = ("dpmine/options/", "dpmine/itemsets/spark/session.py", "dpmine/kernels/__init__.py")
 """Texts of `--help`, and options of other programs: Spark's --master, and pip's."""
 
 _METHODS = {"law", "sample"}

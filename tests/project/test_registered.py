@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 PROOFS = ROOT / "docs" / "proofs"
 NOTE = re.compile(r"docs/proofs/([\w/]+)\.md")
-CHOOSING = (ROOT / "docs" / "how-to" / "choosing.md").read_text(encoding="utf-8")
+CHOOSING = (ROOT / "docs" / "decide" / "choosing.md").read_text(encoding="utf-8")
 PRIVATE = {name: kind for name, kind in MECHANISMS.items() if kind.private}
 """Where privacy is not claimed, nothing is to be proved."""
 REGISTERED: dict[str, type[Mechanism | Way]] = {**PRIVATE, **WAYS}

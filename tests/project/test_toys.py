@@ -67,7 +67,7 @@ class OfMechanism(Kind):
             },
             ("a broken twin",),
         ),
-        Edit("docs/how-to/choosing.md", {"| `exact` |": "| `toy` | ε | yes | never |"}, ("a line of the page",)),
+        Edit("docs/decide/choosing.md", {"| `exact` |": "| `toy` | ε | yes | never |"}, ("a line of the page",)),
     )
 
     def works(self) -> None:
@@ -102,7 +102,7 @@ class OfWay(Kind):
             },
             ("an oracle", "a broken twin"),
         ),
-        Edit("docs/how-to/choosing.md", {"| `exact` |": "| `toy` | ε | no | never |"}, ("a line of the page",)),
+        Edit("docs/decide/choosing.md", {"| `exact` |": "| `toy` | ε | no | never |"}, ("a line of the page",)),
     )
 
     def works(self) -> None:
@@ -146,7 +146,7 @@ class OfForm(Kind):
             assert "a, b" in printed(*run, "-")
         assert getattr(Input("rows", input_format="toy").form, "name", None) == "toy"
         assert '"toy"' in job_file_schema_text()
-        assert "Arrow or Toy files" in " ".join(printed("top-itemset", "--help").split())
+        assert "SPMF or Toy files" in " ".join(printed("top-itemset", "--help").split())
         assert printed(*run, str(file), "--delimiter", ";", status=2) == ""
 
     def lacking(self, registered: Any) -> Any:

@@ -119,6 +119,18 @@ PAIRS: dict[str, Any] = {
     "units": 34,
     "mechanism": "limited-domain",
 }
+FREQUENT: dict[str, Any] = {
+    "kind": "frequent-itemsets",
+    "name": "Frequent",
+    "input": "sales",
+    "unit": "customer",
+    "item": "item",
+    "min_support": 20,
+    "epsilon": 1000,
+    "delta": 1e-3,
+    "rules": True,
+    "units": 34,
+}
 AGES: dict[str, Any] = {
     "kind": "histogram",
     "name": "Ages",
@@ -180,7 +192,7 @@ LINE: dict[str, Any] = {
     "upper": 80,
     "epsilon": 1000,
 }
-ALL = {str(options["name"]): options for options in (PAIRS, AGES, WEIGHTS, LINE, RULE, TARGET)}
+ALL = {str(options["name"]): options for options in (PAIRS, FREQUENT, AGES, WEIGHTS, LINE, RULE, TARGET)}
 
 
 def fail(error: BaseException, *, after_charge: bool) -> Any:

@@ -23,9 +23,9 @@ def test_the_plan(folder: Folder) -> None:
     plan = checked_batch(read, folder.store(read))
     assert plan.unit == "customer"
     assert plan.budget is None
-    assert [step.charge.epsilon for step in plan.steps] == [2000, 1000, 1000, 1000, 1000, 5000]
+    assert [step.charge.epsilon for step in plan.steps] == [2000, *[1000] * 5, 5000]
     assert isinstance(plan.steps[-1].guarantee, ExPostGuarantee)
-    assert (plan.to_charge.epsilon, plan.to_charge.delta) == (Fraction(11_000), Fraction(2, 1000))
+    assert (plan.to_charge.epsilon, plan.to_charge.delta) == (Fraction(12_000), Fraction(3, 1000))
     assert not (folder.path / "budget.db").exists()
     assert not (folder.path / "results").exists()
 

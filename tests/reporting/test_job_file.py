@@ -161,6 +161,7 @@ def test_all_kinds_are_tried_here() -> None:
 
 CALLS: list[tuple[str, Callable[..., Any]]] = [
     ("top-itemset", dpmine.top_itemsets),
+    ("frequent-itemsets", dpmine.frequent_itemsets),
     ("histogram", dpmine.PrivateHistogram),
     ("regress", dpmine.PrivateRidge),
     ("accuracy-first", dpmine.AccuracyFirstRidge),

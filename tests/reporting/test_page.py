@@ -88,7 +88,7 @@ def test_what_stands_on_it(html: str) -> None:
     page = Page(html)
     for said in (
         "Private results of shop",
-        "6 results about shop, with differential privacy for each customer.",
+        "7 results about shop, with differential privacy for each customer.",
         "for each customer; by their outcomes the jobs came to ε = ",
         "have the largest noisy number of 2 listed. About 30 customers have each of them in a basket.",
         "Association rules, by confidence",
@@ -597,8 +597,9 @@ def test_the_words_of_the_page_are_the_projects() -> None:
     folder = Path(render_module.__file__).parent
     template = (folder / "templates" / "report.html.j2").read_text("utf-8")
     prose = re.sub(r"{#.*?#}|{%.*?%}|{{.*?}}|<[^>]*>", " ", template)
-    module = ast.parse((folder / "bodies.py").read_text("utf-8"))
-    texts = [prose, *(node.value for node in ast.walk(module) if isinstance(node, ast.Constant))]
+    modules = [ast.parse((folder / name).read_text("utf-8")) for name in ("bodies.py", "body.py", "itemsets.py")]
+    constants = [node.value for module in modules for node in ast.walk(module) if isinstance(node, ast.Constant)]
+    texts = [prose, *constants]
     for text in texts:
         if isinstance(text, str) and " " in text:
             assert {found[0]: better for word, better in WORDS.items() if (found := word.search(text))} == {}

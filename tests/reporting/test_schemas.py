@@ -142,7 +142,7 @@ def test_stored_results(tmp_path: Path) -> None:
     made = Folder(tmp_path)
     made.run(*(job(**options) for options in ALL.values()))
     documents = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.glob("results/*.json")}
-    assert len(documents) == 10
+    assert len(documents) == 11
     for name, document in documents.items():
         found = "job_result"
         if name.endswith("-model.json"):

@@ -62,6 +62,7 @@ class outcome_of:  # noqa: N801 - used as a function that remembers where output
 
 _DOCUMENTS = {
     "top-itemset": ("itemsets", "dry_run"),
+    "frequent-itemsets": ("frequent_itemsets", "dry_run"),
     "catalogue": ("catalogue", "dry_run"),
     "supports": ("supports", "dry_run"),
     "histogram": ("histogram", "dry_run"),

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from dpmine.io.input import Input
 
 _PIECE = 2**20  # characters that are parsed at once
-_LONGEST_ROW = 2**20  # bytes, without the line end
+LONGEST_ROW = 2**20
+"""Bytes of a row of text, without the line end; longer ones are left out."""
 _LONGEST_HEADER = 2**26  # characters
 _OTHER_DELIMITERS = ";\t|"
 _LF, _CR, _MARK = b'\n\r"'
@@ -132,7 +133,7 @@ def likely_delimiter(header: Sequence[str]) -> str | None:
     return next((mark for mark in _OTHER_DELIMITERS if len(header) == 1 and mark in header[0]), None)
 
 
-def _text(file: DataFile, stream: pa.NativeFile, encoding: str) -> io.TextIOWrapper:
+def text_of(file: DataFile, stream: pa.NativeFile, encoding: str) -> io.TextIOWrapper:
     """The stream's text, unpacked where the file's name says so; bytes that are no characters are replaced."""
     packed = next((codec for ending, codec in COMPRESSED.items() if file.path.lower().endswith(ending)), None)
     content = pa.CompressedInputStream(stream, packed) if packed else stream
@@ -142,13 +143,13 @@ def _text(file: DataFile, stream: pa.NativeFile, encoding: str) -> io.TextIOWrap
 def _header(file: DataFile, dialect: _Dialect) -> tuple[str, ...]:
     try:
         with file.open() as stream:
-            line = _text(file, stream, dialect.encoding).readline(_LONGEST_HEADER)
+            line = text_of(file, stream, dialect.encoding).readline(_LONGEST_HEADER)
         quote = None if dialect.quotes == "none" else '"'
         names = next(csv.reader([line], delimiter=dialect.delimiter, quotechar=quote), [])
     except csv.Error:
         names = []
     except READ_ERRORS as error:
-        raise UnreadableFile(f"{file.shown} cannot be read: {_why(error, _NOT_TEXT)}") from None
+        raise UnreadableFile(f"{file.shown} cannot be read: {why(error, _NOT_TEXT)}") from None
     if not names or any({*name} & {*"\ufffd\0\r\n"} for name in names):
         raise UnreadableFile(f"{file.shown} cannot be read: {_NOT_TEXT}")
     return tuple(names)
@@ -161,26 +162,26 @@ def _tables(
     options: Any = _options(header, names, dialect, _Unfit("error" if strict else "skip"))
     try:
         with file.open() as stream:
-            text = _text(file, stream, dialect.encoding)
+            text = text_of(file, stream, dialect.encoding)
             text.readline(_LONGEST_HEADER)
-            for records in _records(text, across_lines=dialect.quotes == "multiline"):
-                fit = _well_formed(records, dialect)
-                if strict and len(fit) < len(records):
+            for rows in records(text, across_lines=dialect.quotes == "multiline"):
+                fit = _well_formed(rows, dialect)
+                if strict and len(fit) < len(rows):
                     raise ValueError
                 if len(fit):
                     kept = _without_last_delimiter(fit, len(header), dialect)
                     yield pacsv.read_csv(_parsed(kept), *options), stream.tell() if file.path else 0
     except READ_ERRORS as error:
-        raise UnreadableFile(f"{file.shown} cannot be read: {_why(error, _RAGGED if strict else _NO_ROWS)}") from None
+        raise UnreadableFile(f"{file.shown} cannot be read: {why(error, _RAGGED if strict else _NO_ROWS)}") from None
 
 
-def _records(text: io.TextIOBase, *, across_lines: bool) -> Iterator[pa.Array]:
+def records(text: io.TextIOBase, *, across_lines: bool) -> Iterator[pa.Array]:
     """Records with their line ends, in UTF-8: lines, or `across_lines` those between which all quotation is closed.
 
     Of a record that is too long its beginning is kept, with one byte too much, so that its length shows it.
     """
     rest, is_open = b"", 0
-    while piece := (text.read(_PIECE) + text.readline(_LONGEST_ROW)).encode():  # no CRLF is torn apart
+    while piece := (text.read(_PIECE) + text.readline(LONGEST_ROW)).encode():  # no CRLF is torn apart
         codes = np.frombuffer(piece, np.uint8)
         is_end = codes == _LF
         if b"\r" in piece:
@@ -192,7 +193,7 @@ def _records(text: io.TextIOBase, *, across_lines: bool) -> Iterator[pa.Array]:
         content = rest + piece
         offsets = np.concatenate([[0], ends + (len(rest) + 1)]).astype(np.int32)
         yield _binary(offsets, content)
-        rest = content[offsets[-1] :][: _LONGEST_ROW + 1]
+        rest = content[offsets[-1] :][: LONGEST_ROW + 1]
     yield _binary(np.array([0, len(rest) + 1], np.int32), rest + b"\n")
 
 
@@ -220,9 +221,9 @@ def _parsed(records: pa.Array) -> pa.BufferReader:
 def _well_formed(records: pa.Array, dialect: _Dialect) -> pa.Array:
     """Those that are short enough, and leave no quotation open: Arrow would go on with the next record."""
     lengths = pc.binary_length(records)
-    if (pc.max(lengths).as_py() or 0) > _LONGEST_ROW:  # the last row may have no line end, which must not matter
+    if (pc.max(lengths).as_py() or 0) > LONGEST_ROW:  # the last row may have no line end, which must not matter
         lengths = pc.binary_length(pc.replace_substring_regex(records, r"[\r\n]+$", ""))
-    keep = pc.less_equal(lengths, _LONGEST_ROW)
+    keep = pc.less_equal(lengths, LONGEST_ROW)
     if dialect.quotes != "none" and _MARK in _content(records).to_pybytes():
         end = rf"\x{ord(dialect.delimiter):02x}"
         closed = r'"(?:[^"]|"")*"'
@@ -264,7 +265,7 @@ class _Unfit:
 def _options(header: Sequence[str], names: Sequence[str], dialect: _Dialect, unfit: _Unfit) -> tuple[Any, Any, Any]:
     return (
         # Its threads drop the last reference to the handler, and abort a program that ends before they have.
-        pacsv.ReadOptions(use_threads=False, block_size=2 * _LONGEST_ROW, column_names=list(header)),
+        pacsv.ReadOptions(use_threads=False, block_size=2 * LONGEST_ROW, column_names=list(header)),
         pacsv.ParseOptions(
             delimiter=dialect.delimiter,
             quote_char=False if dialect.quotes == "none" else '"',
@@ -280,7 +281,7 @@ def _options(header: Sequence[str], names: Sequence[str], dialect: _Dialect, unf
     )
 
 
-def _why(error: BaseException, otherwise: str) -> str:
+def why(error: BaseException, otherwise: str) -> str:
     """The reason, where it is the file system's, and `otherwise` where it is the content's."""
     require_memory(error)
     return reason(error) if isinstance(error, FileNotFoundError | PermissionError) else otherwise

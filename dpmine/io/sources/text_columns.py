@@ -104,9 +104,9 @@ class TextSource(Source):
         """
         kinds = {name: self.type_of(name) for name in names}
         for batch in self.texts(names):
-            columns = [_typed(batch.column(name), kind, self.decimal) for name, kind in kinds.items()]
-            typed = pa.RecordBatch.from_arrays(columns, names=list(names))
-            yield with_dictionaries(typed) if whole else typed
+            columns = [typed(batch.column(name), kind, self.decimal) for name, kind in kinds.items()]
+            table = pa.RecordBatch.from_arrays(columns, names=list(names))
+            yield with_dictionaries(table) if whole else table
 
 
 def require_declared(names: Sequence[str], declared: Mapping[str, pa.DataType], header_hint: str) -> None:
@@ -116,7 +116,8 @@ def require_declared(names: Sequence[str], declared: Mapping[str, pa.DataType], 
         raise BadData(f"`types` name a column {unknown[0]!r} that does not exist {header_hint}.")
 
 
-def _typed(texts: pa.Array, kind: pa.DataType, decimal: str = ".") -> pa.Array:
+def typed(texts: pa.Array, kind: pa.DataType, decimal: str = ".") -> pa.Array:
+    """The texts as values of a type; null where one does not fit."""
     if kind == _TEXT:
         return texts
     values = pc.ascii_trim_whitespace(texts)

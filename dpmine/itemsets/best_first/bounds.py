@@ -44,15 +44,11 @@ class Bounds:
             error_of_all: that of the number of units.
             hidden: how many units, at most, a support may have beside those that were counted.
         """
-
-        def reach(itemset: Itemset) -> float:
-            errors = ((weight, error if part else error_of_all) for part, weight in counts.kind.terms(itemset))
-            return sum(abs(weight) * largest for weight, largest in errors)
-
-        by_size = sorted(itemsets, key=lambda itemset: (len(itemset), itemset))
+        reach = {each: counts.kind.reach(each, error, error_of_all) for each in itemsets}
+        by_size = sorted(reach, key=lambda itemset: (len(itemset), itemset))
         estimates = {itemset: max(0.0, counts.support(itemset)) for itemset in by_size}
-        lows = {each: ceil(estimates[each] - reach(each) - _ROUNDING) for each in by_size}
-        highs = {each: floor(estimates[each] + reach(each) + _ROUNDING) + hidden for each in by_size}
+        lows = {each: ceil(estimates[each] - reach[each] - _ROUNDING) for each in by_size}
+        highs = {each: floor(estimates[each] + reach[each] + _ROUNDING) + hidden for each in by_size}
         return cls.around(estimates, lows, highs)
 
     @classmethod

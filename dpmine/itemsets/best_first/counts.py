@@ -47,6 +47,10 @@ class Kind(ABC):
     def terms(self, itemset: Itemset) -> list[Term]:
         """The support of the itemset as a sum of weighted counts."""
 
+    def reach(self, itemset: Itemset, error: int, error_of_all: int) -> float:
+        """How far the estimate is off at most, if each count is off by `error`, the number of units by theirs."""
+        return sum(abs(weight) * (error if part else error_of_all) for part, weight in self.terms(itemset))
+
 
 class Plain(Kind):
     """The support itself. Under both relations, for units of any number of baskets."""

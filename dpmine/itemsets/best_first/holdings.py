@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.itemsets.outofcore.spill import SpillFile
+from dpmine.itemsets.transactions.repeated import RepeatedUnits
 from dpmine.kernels import kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -41,10 +42,12 @@ class HeldItems:
             basket are 0.
         unit_starts: int64[units + 1]: unit u owns the baskets unit_starts[u] … unit_starts[u + 1] − 1; None where each
             unit has one basket.
+        times: how many equal units each stands for.
     """
 
     words: Words
     unit_starts: NDArray[np.int64] | None
+    times: int
 
     @classmethod
     def of(cls, baskets: Baskets, codes: Sequence[int], file: SpillFile | None = None) -> HeldItems:
@@ -55,7 +58,8 @@ class HeldItems:
         offsets = np.full(baskets.catalogue_size, len(codes) * width, np.int64)  # the last row is of all other items
         offsets[np.asarray(codes, np.int64)] = np.arange(len(codes)) * width
         _set_bits(baskets.items, baskets.basket_starts, offsets, words.reshape(-1))
-        return cls(words[:-1], None if baskets.one_basket_each else baskets.unit_starts)
+        times = baskets.times if isinstance(baskets, RepeatedUnits) else 1
+        return cls(words[:-1], None if baskets.one_basket_each else baskets.unit_starts, times)
 
     @property
     def width(self) -> int:
@@ -74,6 +78,10 @@ class HeldItems:
         """A bit a unit: whether it has an odd number of these items. Requires: each unit has one basket."""
         odd: Words = np.bitwise_xor.reduce(self.words[list(itemset)])
         return odd
+
+    def count(self, bits: Words) -> int:
+        """How many units these bits stand for."""
+        return self.times * int(np.bitwise_count(bits).sum(dtype=np.int64))
 
 
 def words_of(baskets: Baskets, codes: Sequence[int]) -> tuple[int, int]:
@@ -98,11 +106,11 @@ class Holdings:
 
     def support(self, itemset: Sequence[int]) -> int:
         """How many units hold the itemset: all of them, where it is empty."""
-        return self.units if not itemset else sum(_ones(part.holders(itemset)) for part in self.parts)
+        return self.units if not itemset else sum(part.count(part.holders(itemset)) for part in self.parts)
 
     def odd(self, itemset: Sequence[int]) -> int:
         """How many units have an odd number of its items. Requires: each unit has one basket."""
-        return sum(_ones(part.odd(itemset)) for part in self.parts)
+        return sum(part.count(part.odd(itemset)) for part in self.parts)
 
     def cells(self, items: Sequence[int]) -> NDArray[np.int64]:
         """int64[2^l]: how many units have exactly these of the l `items`: bit i of a place says it of items[i].
@@ -115,7 +123,7 @@ class Holdings:
                 words = part.words[list(items), start : start + _AT_ONCE]
                 bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
                 places = (bits.astype(np.int64) << np.arange(len(items))[:, None]).sum(axis=0)
-                counts += np.bincount(places, minlength=len(counts))
+                counts += part.times * np.bincount(places, minlength=len(counts))
         counts[0] = self.units - counts[1:].sum()  # behind the last basket, bits are 0; some units have no basket
         return counts
 
@@ -129,7 +137,8 @@ class CappedSupports:
     """Supports to which each unit adds a few times at most, in the order of the calls.
 
     A unit that holds the itemset counts if it counted fewer times before. What another unit has does not matter: so
-    neighbouring data sets differ in what one unit adds alone, whatever was asked.
+    neighbouring data sets differ in what one unit adds alone, whatever was asked. Equal units count alike, so that one
+    tally serves all of them.
     """
 
     holdings: Holdings
@@ -137,13 +146,15 @@ class CappedSupports:
 
     def support(self, itemset: Sequence[int]) -> int:
         """How many units hold the itemset and may still count; they have counted once more now."""
-        pairs = zip(self.holdings.parts, self.tallies, strict=True)
-        return sum(_ones(tally.admitted(part.holders(itemset))) for part, tally in pairs)
+        return sum(part.count(tally.admitted(part.holders(itemset))) for part, tally in self._pairs())
 
     @property
     def spent(self) -> int:
         """How many units may count no more."""
-        return sum(_ones(tally.spent) for tally in self.tallies)
+        return sum(part.count(tally.spent) for part, tally in self._pairs())
+
+    def _pairs(self) -> Iterator[tuple[HeldItems, Tally]]:
+        return zip(self.holdings.parts, self.tallies, strict=True)
 
 
 class Tally:
@@ -166,10 +177,6 @@ class Tally:
             self._digits[place], carried = digit ^ carried, digit & carried
         self.spent |= carried
         return admitted
-
-
-def _ones(words: Words) -> int:
-    return int(np.bitwise_count(words).sum(dtype=np.int64))
 
 
 def _packed(bits: NDArray[np.uint8]) -> Words:

@@ -129,6 +129,12 @@ class Planner:
         others = self.variance(plan.sensitivity) * sum(weight**2 for part, weight in plan.kind.terms((0, 1)) if part)
         return items if of_pairs * _FAR_LESS <= others else 0
 
+    def uncapped(self) -> Plan:
+        """Before anything was measured."""
+        kind = self._kind()
+        counts = self._counts(kind, 0, self.goal.support)
+        return Plan(kind, counts, counts)
+
     @property
     def cells_sensitivity(self) -> int:
         """One unit comes into a cell, or leaves one, or both."""

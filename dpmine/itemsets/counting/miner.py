@@ -223,6 +223,10 @@ class BasketsInMemory(Baskets, Transactions):
         held: int = resident_cost(len(self.items), self.basket_count, self.catalogue_size)
         return max(budget.listing, budget.whole - held)
 
+    def supports_of_items(self) -> NDArray[np.int64]:
+        """See `Transactions`."""
+        return item_supports(self)
+
     def baskets_of(self, codes: Sequence[int]) -> Iterable[Baskets]:  # noqa: ARG002 - the protocol's signature
         """See `Transactions.baskets_of`: all of them, as they are."""
         return (self,)

@@ -110,6 +110,10 @@ class PartitionedBaskets(Transactions):
         """See `Transactions`."""
         return self._changed(lambda part: part.projected(codes), self.labels.take(list(codes)))
 
+    def supports_of_items(self) -> NDArray[np.int64]:
+        """See `Transactions`."""
+        return self.census.supports
+
     def baskets_of(self, codes: Sequence[int]) -> Iterable[Baskets]:  # noqa: ARG002 - the protocol's signature
         """See `Transactions`. Takes one pass."""
         return self.parts()

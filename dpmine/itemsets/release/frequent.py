@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.noise import LEVEL
-from dpmine.itemsets.release.results import listed_items
+from dpmine.itemsets.release.results import item_lists, listed_items, printable
 from dpmine.itemsets.release.supports import in_order
 from dpmine.markup import html_table
 from dpmine.parameters import exact_number, named
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pandas as pd
+    import pyarrow as pa
+    from matplotlib.axes import Axes
 
     from dpmine.itemsets.release.supports import Interval, Itemset, SupportRelease
     from dpmine.markup import Document
@@ -37,6 +39,14 @@ class RuleMetric(StrEnum):
     CONVICTION = "conviction"
 
 
+class Picture(StrEnum):
+    """How the itemsets are drawn."""
+
+    BARS = "bars"
+    NETWORK = "network"
+    MATRIX = "matrix"
+
+
 @dataclass(frozen=True, slots=True)
 class FrequentItemsets:
     """Itemsets by falling noisy support, with every subset of each of them.
@@ -52,8 +62,8 @@ class FrequentItemsets:
         counted: how many itemsets were counted.
         counted_items: how many of them are single items.
         max_size: the most items of an itemset.
-        complete_above: the largest support that an itemset may have that is not listed, of up to `max_size` of the
-            counted items. Nothing is said of items that were not counted. None where no item was counted.
+        complete_above: the largest support that an itemset of up to `max_size` of the counted items may have, beside
+            the listed ones and their subsets. Nothing is said of items that were not counted. None where none was.
         guarantee: that of the whole run.
         advice: where the list is empty, or mostly noise, why, and what helps.
         item_type: "int64", "uint64" or "string", as declared; "" for baskets of Python values.
@@ -111,6 +121,12 @@ class FrequentItemsets:
         parts = {itemset - {item} for itemset in self.itemsets for item in itemset}
         return tuple(itemset for itemset in self.itemsets if itemset not in parts)
 
+    def only(self, itemsets: tuple[Itemset, ...]) -> FrequentItemsets:
+        """The same result, listing `itemsets` alone, some of its own. Rules need all their subsets."""
+        sure = None if self.certain is None else dict(zip(self.itemsets, self.certain, strict=True))
+        certain = None if sure is None else tuple(sure[itemset] for itemset in itemsets)
+        return replace(self, supports=self.supports.only(itemsets), certain=certain)
+
     def rules(self, metric: str = "confidence", min_threshold: Number = 0.5) -> pd.DataFrame:
         """Association rules of the listed itemsets, out of released supports alone: no further budget.
 
@@ -155,6 +171,45 @@ class FrequentItemsets:
             }
         )
 
+    def to_arrow(self) -> pa.Table:
+        """A pyarrow Table: items (list), noisy_support, interval (list), support (a share), certain; metadata: JSON."""
+        import pyarrow as pa
+
+        columns = {
+            "items": item_lists(self.itemsets, self.item_type),
+            "noisy_support": pa.array(self.noisy_supports, pa.int64()),
+            "interval": pa.array(self.intervals, pa.list_(pa.int64())),
+            "support": pa.array(map(self._share, self.noisy_supports), pa.float64()),
+            "certain": pa.array(self.certain or [None] * len(self), pa.bool_()),
+        }
+        return pa.table(columns).replace_schema_metadata({"dpmine": self.to_json()})
+
+    def plot(self, ax: Axes | None = None, *, kind: str = "bars") -> Axes:
+        """A picture of released facts only.
+
+        Args:
+            ax: matplotlib axes; None for new ones, whose picture is `plot().figure`.
+            kind: "bars" of the noisy supports with their intervals; a "network" of items, where a line is a listed
+                pair; or a "matrix" of pairs. A line that is not certain is pale, such a cell hatched. Where the best k
+                were asked for, that is said of pairs that may have no support at all.
+
+        Returns the axes, titled with the guarantee. Raises BadParameter where there is no such kind.
+        """
+        from dpmine.itemsets.release.picture import draw_itemsets, draw_matrix, draw_network
+
+        drawn, title = named(Picture, "kind", kind), str(self.guarantee)
+        if drawn is Picture.BARS:
+            names = [listed_items(in_order(itemset)) for itemset in self.itemsets]
+            return draw_itemsets(ax, names, self.noisy_supports, self.intervals, title)
+        items = [printable(item) for itemset in self.itemsets if len(itemset) == 1 for item in itemset]
+        certain = self.certain or tuple(low > 0 for low, _ in self.intervals)
+        pairs = {
+            tuple(map(printable, in_order(itemset))): (value, sure)
+            for itemset, value, sure in zip(self.itemsets, self.noisy_supports, certain, strict=True)
+            if len(itemset) == 2
+        }
+        return (draw_network if drawn is Picture.NETWORK else draw_matrix)(ax, items, pairs, title)
+
     def to_dict(self) -> Document:
         """A plain form for JSON."""
         from dpmine.version import __version__
@@ -178,6 +233,7 @@ class FrequentItemsets:
             "complete_above": self.complete_above,
             "counted": self.counted,
             "counted_items": self.counted_items,
+            "several_baskets": self.several_baskets,
             "guarantee": self.guarantee.to_dict(),
             **({"advice": self.advice} if self.advice else {}),
             "dpmine": __version__,
@@ -194,11 +250,11 @@ class FrequentItemsets:
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
         more = [f"… and {len(rows) - _ROWS:,} more"] if len(rows) > _ROWS else []
-        return "\n".join([*lines, *more, *self._remarks()])
+        return "\n".join([*lines, *more, *self.remarks])
 
     def _repr_html_(self) -> str:
         """What `str` says, as a table: notebooks show it."""
-        return html_table(self._columns, self._rows(), self._remarks())
+        return html_table(self._columns, self._rows(), self.remarks)
 
     @property
     def _columns(self) -> list[str]:
@@ -212,7 +268,9 @@ class FrequentItemsets:
             for itemset, value, (low, high), sure in rows
         ]
 
-    def _remarks(self) -> list[str]:
+    @property
+    def remarks(self) -> list[str]:
+        """What is said below the list: what it may lack, and the guarantee."""
         empty = "" if self.itemsets else "No itemset is listed."
         return [*filter(None, [empty, self.advice, self._lacking()]), f"({self.guarantee})"]
 
@@ -220,9 +278,11 @@ class FrequentItemsets:
         """What the list may lack; nothing where nothing can be said."""
         if self.complete_above is None:
             return ""
-        covered = f"itemset of up to {self.max_size} of the {self.counted_items:,} counted items"
+        largest = min(self.max_size, self.counted_items)
+        covered = f"itemset of up to {largest} of the {self.counted_items:,} counted items"
+        beside = f"no {covered}, beside these and their subsets," if self.itemsets else f"no {covered}"
         return (
-            f"(With probability {float(LEVEL):.0%}, all intervals hold, and no other {covered} has a support above "
+            f"(With probability {float(LEVEL):.0%}, all intervals hold, and {beside} has a support above "
             f"{self.complete_above:,}. Nothing is said of items that were not counted.)"
         )
 

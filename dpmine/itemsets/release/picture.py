@@ -1,20 +1,33 @@
-"""A picture of a list of itemsets: bars with intervals, or ranks where no supports were released."""
+"""Pictures of itemsets: bars with intervals, or ranks where no supports were released; a network, a matrix of pairs.
+
+Names are never read as formulas, whatever characters they hold.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import cos, pi, sin
+from typing import TYPE_CHECKING, TypeAlias
 
 from dpmine.io.atomic import new_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
 
+_RED_GREEN_BLUE = (0.298, 0.471, 0.659)
 _COLOUR, _GRID, _ENDS = "#4c78a8", "#dddddd", "#333333"
-_LONGEST = 60
-"""Characters of a name that are shown."""
+_LONGEST, _SHORT = 60, 24
+"""Characters of a name that are shown: of an itemset, and of an item."""
+_PALE = 0.3
+"""Opacity of what is not certain."""
 _INCHES = 0.35
+_WIDEST = 6
+"""Points of the line of the largest support."""
+_MOST_ITEMS = 40
+"""That a network or a matrix can show, those of the largest supports."""
+Pairs: TypeAlias = "Mapping[tuple[str, ...], tuple[int, bool]]"
+"""Noisy supports by the names of the two items, and whether they are certain to be as large as was asked."""
 
 
 def draw_itemsets(
@@ -24,10 +37,7 @@ def draw_itemsets(
     intervals: Sequence[tuple[int, int]] | None,
     title: str,
 ) -> Axes:
-    """The itemsets from top to bottom, best first, on these matplotlib axes or on new ones for None; returns the axes.
-
-    Names are never read as formulas, whatever characters they hold.
-    """
+    """The itemsets from top to bottom, best first, on these matplotlib axes; returns them. None: new ones."""
     if axes is None:
         axes = new_figure(8, 1.5 + _INCHES * max(3, len(names))).subplots()
     places = range(len(names))
@@ -40,11 +50,79 @@ def draw_itemsets(
         axes.hlines(places, [low for low, _ in intervals], [high for _, high in intervals], color=_ENDS, linewidth=1.6)
         axes.set_xlabel("noisy support in units, and its interval")
         axes.set_xlim(left=0)
-    axes.set_yticks(places, [name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in names])
-    for label in axes.get_yticklabels():
-        label.set_parse_math(False)
+    axes.set_yticks(places, map(_short, names))
+    _finish(axes, title)
     axes.invert_yaxis()
-    axes.set_title(title, parse_math=False, fontsize=9, wrap=True)
     axes.set_axisbelow(True)
     axes.grid(visible=True, axis="x", color=_GRID, linewidth=0.6)
     return axes
+
+
+def draw_network(axes: Axes | None, items: Sequence[str], pairs: Pairs, title: str) -> Axes:
+    """The items on a circle, a line for each pair: the wider, the larger its support; pale if not certain."""
+    axes = new_figure(8, 8).subplots() if axes is None else axes
+    shown = items[:_MOST_ITEMS]
+    turns = {item: 2 * pi * place / max(1, len(shown)) for place, item in enumerate(shown)}
+    largest = max((value for value, _ in pairs.values()), default=1)
+    for (one, other), (value, certain) in pairs.items():
+        if one in turns and other in turns:
+            ends = turns[one], turns[other]
+            width, depth = max(0.3, _WIDEST * value / max(1, largest)), 1 if certain else _PALE
+            places = [[f(end) for end in ends] for f in (cos, sin)]
+            axes.plot(*places, color=_COLOUR, alpha=depth, linewidth=width, zorder=1)
+    for item, turn in turns.items():
+        side = "left" if cos(turn) >= 0 else "right"
+        degrees = turn * 180 / pi - (0 if side == "left" else 180)
+        axes.plot(cos(turn), sin(turn), "o", color=_ENDS, markersize=4, zorder=2)
+        axes.text(
+            1.05 * cos(turn),
+            1.05 * sin(turn),
+            _short(item, _SHORT),
+            ha=side,
+            va="center",
+            rotation=degrees,
+            rotation_mode="anchor",
+            fontsize=8,
+            parse_math=False,
+        )
+    axes.set_xlim(-1.5, 1.5)
+    axes.set_ylim(-1.5, 1.5)
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    _finish(axes, title)
+    return axes
+
+
+def draw_matrix(axes: Axes | None, items: Sequence[str], pairs: Pairs, title: str) -> Axes:
+    """A cell for each pair: the darker, the larger its support; hatched if not certain, empty if not listed."""
+    shown = items[:_MOST_ITEMS]
+    side = 3 + _INCHES * max(4, len(shown))
+    axes = new_figure(side, side).subplots() if axes is None else axes
+    places = {item: place for place, item in enumerate(shown)}
+    largest = max((value for value, _ in pairs.values()), default=1)
+    for (one, other), (value, certain) in pairs.items():
+        if one in places and other in places:
+            ends = (places[one], places[other]), (places[other], places[one])
+            for x, y in ends:
+                depth = 0.1 + 0.9 * max(0, value) / max(1, largest)
+                hatch = None if certain else "///"
+                axes.bar(x, 1, 1, y - 0.5, facecolor=(*_RED_GREEN_BLUE, depth), edgecolor=_GRID, hatch=hatch)
+    names = [_short(item, _SHORT) for item in shown]
+    axes.set_xticks(list(places.values()), names, rotation=90, fontsize=8)
+    axes.set_yticks(list(places.values()), names, fontsize=8)
+    axes.set_xlim(-0.5, max(1, len(shown)) - 0.5)
+    axes.set_ylim(max(1, len(shown)) - 0.5, -0.5)
+    axes.set_aspect("equal")
+    _finish(axes, title)
+    return axes
+
+
+def _short(name: str, longest: int = _LONGEST) -> str:
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+
+
+def _finish(axes: Axes, title: str) -> None:
+    """The title, and labels as they are."""
+    for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
+        label.set_parse_math(False)
+    axes.set_title(title, parse_math=False, fontsize=9, wrap=True)

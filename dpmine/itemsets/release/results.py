@@ -211,7 +211,7 @@ class TopItemsets:
 
         rows = self._rows(self.itemsets)
         columns = {
-            "items": self._lists(self.itemsets),
+            "items": item_lists(self.itemsets, self.item_type),
             "noisy_support": pa.array([row.value for row in rows], pa.int64()),
             "interval": pa.array([row.interval for row in rows], pa.list_(pa.int64())),
         }
@@ -219,26 +219,10 @@ class TopItemsets:
             columns["support"] = pa.array([row.share for row in rows], pa.float64())
         return pa.table(columns).replace_schema_metadata({"dpmine": self.to_json()})
 
-    def _lists(self, itemsets: Sequence[Itemset]) -> pa.Array:
-        """The itemsets as lists of items of one type."""
-        import pyarrow as pa
-
-        kind, lists = self._item_type(), map(in_order, itemsets)
-        return pa.array([each if pa.types.is_integer(kind) else list(map(str, each)) for each in lists], pa.list_(kind))
-
     def _plain(self, itemsets: Sequence[Itemset]) -> list[list[Item]]:
         """The itemsets in a form that pandas writes to Parquet."""
-        lists = self._lists(itemsets)
+        lists = item_lists(itemsets, self.item_type)
         return list(lists.to_pandas()) if self.item_type == "uint64" else lists.to_pylist()
-
-    def _item_type(self) -> pa.DataType:
-        """As declared; else texts, unless all items released are integers."""
-        import pyarrow as pa
-
-        if self.item_type:
-            return pa.type_for_alias(self.item_type)
-        items = [item for itemset in self.itemsets for item in itemset]
-        return pa.int64() if items and all(isinstance(item, int) for item in items) else pa.string()
 
     def to_pandas(self, items: str = "frozenset") -> pd.DataFrame:
         """A frame with the columns noisy_support (Int64), support (a share) and itemsets.
@@ -329,6 +313,16 @@ class TopItemsets:
         if self.advice:
             details["advice"] = self.advice
         return details
+
+
+def item_lists(itemsets: Sequence[Itemset], item_type: str) -> pa.Array:
+    """The itemsets as lists of items of one type: as declared; else texts, unless all items are integers."""
+    import pyarrow as pa
+
+    integers = all(isinstance(item, int) for itemset in itemsets for item in itemset) and any(itemsets)
+    kind = pa.type_for_alias(item_type or ("int64" if integers else "string"))
+    lists = map(in_order, itemsets)
+    return pa.array([each if pa.types.is_integer(kind) else list(map(str, each)) for each in lists], pa.list_(kind))
 
 
 def type_name(kind: pa.DataType | None) -> str:

@@ -74,15 +74,18 @@ class LiftOf(StrEnum):
     """The units' unions: all items that a unit has in any of its baskets."""
 
 
+CONFIDENCE = (
+    "confidence: of the units with a rule's first items in one basket, the share with all its items in one basket"
+)
+"""What it means where a unit may have several baskets."""
+
+
 def about_several_baskets(*, lift: bool) -> str:
     """What measures of rules are about where a unit may have several baskets, and whether they include lift."""
-    confidence = (
-        "confidence: of the units with a rule's first items in one basket, the share with all its items in one basket"
-    )
     if lift:
-        return f"{confidence}; lift: of all items that a unit has, in any of its baskets"
+        return f"{CONFIDENCE}; lift: of all items that a unit has, in any of its baskets"
     one_basket = "units with one basket each: one row per item, without `basket`"
-    return f"{confidence}; lift needs {one_basket}; or lift_of (`lift_of='units'`)"
+    return f"{CONFIDENCE}; lift needs {one_basket}; or lift_of (`lift_of='units'`)"
 
 
 def confidence(value: Number, name: str = "min_confidence") -> Fraction:

@@ -6,6 +6,7 @@ Arrow batches of one partition and gives others, as `mapInArrow` wants it; none 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,10 +37,12 @@ BLOCK_LINES = 1 << 21
 """Lines (one basket and item) for which a block is meant; a task holds one block."""
 MOST_LINES = 1 << 25
 """Lines of a block that are packed at all: a unit with more of them takes more memory than a task should."""
-PACKED = "labels binary, items binary, baskets binary, units binary, lines bigint"
+PACKED = "labels binary, items binary, baskets binary, units binary, lines bigint, owners bigint"
 SUPPORTS = "number int, support bigint"
 PAIRS = "a0 int, a1 int, support bigint"
 VERSION = "version string"
+WEIGHTS = "rank int, weight bigint"
+PATTERNS = "pattern binary, units bigint"
 TOO_MANY = -1
 """In place of a0: a block has more pairs than are listed."""
 _DEALT_LINES = 1 << 20
@@ -212,7 +215,7 @@ def _block(columns: Sequence[pa.ChunkedArray], units: int, *, numbered: bool) ->
     """The block of lines, or only their number where they are too many."""
     lines = len(columns[0])
     if lines > MOST_LINES:
-        return _row([b"", b"", b"", b""], lines)
+        return _row([b"", b"", b"", b""], lines, 0)
     with at_most(1):
         keys = [coded(column) for column in columns[:-1]]
         labels, items = labelled(coded(columns[-1]), None)
@@ -227,12 +230,15 @@ def _block(columns: Sequence[pa.ChunkedArray], units: int, *, numbered: bool) ->
 def _block_row(baskets: Baskets, lines: int) -> pa.RecordBatch:
     sizes = [np.diff(starts).astype(np.int32) for starts in (baskets.basket_starts, baskets.unit_starts)]
     owned = b"" if baskets.one_basket_each else sizes[1].tobytes()
-    return _row([_written(baskets.labels), baskets.items.tobytes(), sizes[0].tobytes(), owned], lines)
+    return _row(
+        [_written(baskets.labels), baskets.items.tobytes(), sizes[0].tobytes(), owned], lines, baskets.unit_count
+    )
 
 
-def _row(contents: Sequence[bytes], lines: int) -> pa.RecordBatch:
+def _row(contents: Sequence[bytes], *numbers: int) -> pa.RecordBatch:
     arrays = [pa.array([content], pa.binary()) for content in contents]
-    return pa.RecordBatch.from_arrays([*arrays, integer_array(np.array([lines]))], names=column_names(PACKED))
+    arrays += [integer_array(np.array([number])) for number in numbers]
+    return pa.RecordBatch.from_arrays(arrays, names=column_names(PACKED))
 
 
 def _written(labels: pa.Array) -> bytes:
@@ -309,6 +315,58 @@ def listed_supports(batches: Batches, *, labels: pa.Array, listed: ListedItemset
         yield from _sliced(
             {"number": pa.array(held.astype(np.int32), pa.int32()), "support": integer_array(supports[held])}
         )
+
+
+def item_weights(batches: Batches, *, labels: pa.Array, weights: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+    """See `Transactions.item_weights`: what the units of each block give to items, as places in `labels`."""
+    with at_most(1):
+        for block in _unpacked(batches):
+            numbers = _number_of(block, labels)
+            held = np.flatnonzero(numbers >= 0)
+            sums = block.projected(held.tolist()).item_weights(weights)
+            yield from _sliced({"rank": pa.array(numbers[held], pa.int32()), "weight": integer_array(sums)})
+
+
+def unit_patterns(batches: Batches, *, labels: pa.Array) -> Iterator[pa.RecordBatch]:
+    """What units of each block hold of the items `labels`, and how many units hold just that.
+
+    A pattern is a unit's set of baskets, as bytes: of each basket the places in `labels`, doubled, the first plus 1.
+    """
+    with at_most(1):
+        for block in _unpacked(batches):
+            numbers = _number_of(block, labels)
+            held = np.flatnonzero(numbers >= 0)
+            left = block.projected(held.tolist())
+            if left.unit_count:
+                patterns, units = _patterns(replace(left, items=numbers[held][left.items]))
+                yield from _sliced({"pattern": patterns, "units": integer_array(units)})
+
+
+def _patterns(baskets: Baskets) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The different patterns, and how many units have each. Equal units have equal bytes, in all blocks."""
+    each = _cut(baskets.items, baskets.basket_starts).dictionary_encode()
+    order = np.asarray(pc.sort_indices(each.dictionary)).astype(np.int64)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    keys = np.unique(baskets.unit_numbers() * np.int64(len(order)) + rank[np.asarray(each.indices)])
+    units, chosen = np.divmod(keys, len(order))
+    sets = _cut(chosen.astype(np.int32), starts_of(np.bincount(units, minlength=baskets.unit_count)))
+    counted = sets.value_counts()
+    ends, content = _contents(counted.field("values").cast(pa.large_binary()))
+    ranks = content.view(np.int32)
+    starts, items = _contents(each.dictionary.take(integer_array(order[ranks])).cast(pa.large_binary()))
+    numbers = 2 * items.view(np.int32)
+    numbers[starts[:-1] // numbers.itemsize] += 1
+    return _cut(numbers, starts[ends // ranks.itemsize] // numbers.itemsize), np.asarray(counted.field("counts"))
+
+
+def baskets_of_patterns(patterns: pa.Array, codes: NDArray[np.int32], labels: pa.Array, unit: str) -> Baskets:
+    """The baskets of units that hold these patterns, one unit each; the numbers in patterns are places in `codes`."""
+    bounds, content = _contents(patterns.cast(pa.large_binary()))
+    numbers = content.view(np.int32)
+    starts = np.append(np.flatnonzero(numbers % 2), len(numbers))
+    owned = np.searchsorted(starts, (bounds - bounds[0]) // numbers.itemsize)
+    return Baskets(labels, codes[numbers // 2], starts, owned, unit)
 
 
 def _number_of(block: Baskets, labels: pa.Array) -> NDArray[np.int32]:

@@ -19,7 +19,7 @@ from dpmine.io.sources.periods import require_none
 from dpmine.itemsets.ingest.encode import coded, narrow
 from dpmine.itemsets.ingest.layouts import Layout, plan_layout
 from dpmine.itemsets.ingest.lines import Cells, declared, declared_type, grouped, restricted
-from dpmine.itemsets.spark.blocks import VERSION, versions
+from dpmine.itemsets.spark.blocks import VERSION, baskets_of_patterns, versions
 from dpmine.itemsets.spark.inputs import ITEM, TABLE, SparkSource, small
 from dpmine.itemsets.spark.native import Blocks, NativeMiner, row_groups
 from dpmine.itemsets.spark.progress import watched
@@ -28,6 +28,7 @@ from dpmine.itemsets.spark.supports import SparkMiner
 from dpmine.itemsets.transactions.hashes import label_hashes
 from dpmine.itemsets.transactions.interface import Baskets, LoadedTransactions, Transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory
+from dpmine.itemsets.transactions.repeated import RepeatedUnits
 from dpmine.options.names import PARQUET
 from dpmine.version import __version__
 
@@ -131,8 +132,10 @@ def _blocks(source: SparkSource, plan: LayoutPlan, rows: SparkRows, known: pa.Ar
     wanted = source.wanted(plan, known)
     groups = None if wanted is None else row_groups(source.paths(), wanted, kept.session)
     if wanted is None or groups is None:
-        return Blocks.of(_known_alone(rows, known, kept.session), kept, kept.session)
-    return Blocks.of_files(wanted, groups, rows, kept, kept.session)
+        blocks = Blocks.of(_known_alone(rows, known, kept.session), kept, kept.session)
+    else:
+        blocks = Blocks.of_files(wanted, groups, rows, kept, kept.session)
+    return blocks if known is None else replace(blocks, units=None)
 
 
 def _known_alone(rows: SparkRows, known: pa.Array | None, session: SparkSession) -> SparkRows:
@@ -218,7 +221,9 @@ class SparkBaskets(Transactions):
 
     @cached_property
     def total_units(self) -> int:
-        """See `Transactions`. A pass over the data."""
+        """See `Transactions`. A pass over the data, where some units may have no items."""
+        if self.blocks is not None and self.blocks.units is not None:
+            return self.blocks.units
         with watched(self.session, self.progress), replacing(UNREADABLE):
             rows = self.rows.frame if self.rows.owners is None else self.rows.owners
             return int(rows.select(*self.rows.units).distinct().count())
@@ -241,7 +246,10 @@ class SparkBaskets(Transactions):
 
     def item_weights(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
         """See `Transactions`. A pass over the data."""
-        held = _weighted(self._held(len(weights)), self.rows.units, weights, self.session)
+        if self.blocks is None:
+            held = _weighted(self._held(len(weights)), self.rows.units, weights, self.session)
+        else:
+            held = self.blocks.item_weights(self.labels, weights)
         with watched(self.session, self.progress):
             return _added_up(held, ["rank"], functions.sum(_WEIGHT), len(self.labels))
 
@@ -268,8 +276,27 @@ class SparkBaskets(Transactions):
         some = list(codes)
         return replace(self, labels=self.labels.take(some), item_supports=self.item_supports[some])
 
+    def supports_of_items(self) -> NDArray[np.int64]:
+        """See `Transactions`."""
+        return self.item_supports
+
     def baskets_of(self, codes: Sequence[int]) -> Iterable[Baskets]:
-        """See `Transactions`: the rows of these items come to the driver."""
+        """See `Transactions`. Different units come to the driver, with their numbers; where SQL counts, all rows."""
+        if self.blocks is None:
+            yield self._gathered(codes)
+            return
+        labels = self.labels.take(integer_array(np.asarray(codes, np.int64)))
+        with watched(self.session, self.progress):
+            found = self.blocks.patterns(labels)
+        patterns, times = found.column("pattern").combine_chunks(), integers(found.column("units"))
+        empty = self.total_units - int(times.sum())
+        for digit in range(int(times.max(initial=1)).bit_length()):
+            some = patterns.filter(pa.array(times >> digit & 1 > 0))
+            part = baskets_of_patterns(some, np.asarray(codes, np.int32), self.labels, self.unit)
+            yield RepeatedUnits(**{**vars(part), "empty_units": 0 if digit else empty}, times=1 << digit)
+
+    def _gathered(self, codes: Sequence[int]) -> Baskets:
+        """The baskets of these items, out of their rows."""
         with replacing(UNREADABLE):
             rows = self.coded(codes).toArrow()
         units, baskets = (
@@ -277,7 +304,7 @@ class SparkBaskets(Transactions):
         )
         items = np.asarray(codes, np.int32)[integers(rows.column("rank"))]
         found = grouped(Cells.of_units(units, baskets, items, numbered=False), self.labels, self.unit)
-        yield replace(found, empty_units=self.total_units - found.unit_count)
+        return replace(found, empty_units=self.total_units - found.unit_count)
 
     def unions(self) -> SparkBaskets:
         """See `Transactions`. Without its names of baskets, a unit has one."""

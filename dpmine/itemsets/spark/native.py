@@ -70,11 +70,13 @@ class Blocks:
         frame: as `blocks.PACKED`, a row a block.
         number: of blocks, at most.
         kind: Spark's name of the items' type.
+        units: how many there are; None where some may be in no block.
     """
 
     frame: DataFrame
     number: int
     kind: str
+    units: int | None
 
     @classmethod
     def of(cls, rows: SparkRows, kept: Kept, session: SparkSession) -> Blocks:
@@ -106,11 +108,11 @@ class Blocks:
     def _kept(cls, frame: DataFrame, rows: SparkRows, kept: Kept) -> Blocks:
         frame = kept.keep(frame)
         with replacing(UNREADABLE):
-            measured = frame.agg(functions.count("*"), functions.max("lines")).toArrow()
-        number, longest = (column[0].as_py() or 0 for column in measured.columns)
+            measured = frame.agg(functions.count("*"), functions.max("lines"), functions.sum("owners")).toArrow()
+        number, longest, units = (column[0].as_py() or 0 for column in measured.columns)
         if longest > on_executors.MOST_LINES:
             raise BadParameter(_ONE_UNIT)
-        return cls(frame, number, dict(rows.frame.dtypes)[ITEM])
+        return cls(frame, number, dict(rows.frame.dtypes)[ITEM], units if rows.owners is None else None)
 
     def unions(self, kept: Kept) -> Blocks:
         """The same with one basket for each unit: see `Transactions.unions`."""
@@ -122,6 +124,18 @@ class Blocks:
         counts = partial(on_executors.item_counts, kind=item_type)
         found = _mapped(self.frame, counts, f"{ITEM} {self.kind}, support bigint")
         return found.groupBy(ITEM).agg(functions.sum("support").alias("support"))
+
+    def item_weights(self, labels: pa.Array, weights: NDArray[np.int64]) -> DataFrame:
+        """A frame of the items' places in `labels` and what units give them: `rank`, `weight`, once for each block."""
+        return _mapped(
+            self.frame, partial(on_executors.item_weights, labels=labels, weights=weights), on_executors.WEIGHTS
+        )
+
+    def patterns(self, labels: pa.Array) -> pa.Table:
+        """What units hold of the items `labels`, and how many units hold just that: `pattern`, `units`."""
+        found = _mapped(self.frame, partial(on_executors.unit_patterns, labels=labels), on_executors.PATTERNS)
+        with replacing(UNREADABLE):
+            return found.groupBy("pattern").agg(functions.sum("units").alias("units")).toArrow()
 
     def pairs(self, labels: pa.Array, known: ListedItemsets, threshold: int) -> tuple[NDArray[np.int64], bool]:
         """The pairs, as places in `labels`, that may reach the threshold, without the known ones: int64[k, 3].

@@ -87,6 +87,10 @@ class Transactions(ABC):
         """
 
     @abstractmethod
+    def supports_of_items(self) -> NDArray[np.int64]:
+        """int64[N]: the support of each item."""
+
+    @abstractmethod
     def baskets_of(self, codes: Sequence[int]) -> Iterable[Baskets]:
         """The baskets, with this catalogue, in parts that share no unit; of no other items than `codes`, if at all."""
 
@@ -329,7 +333,7 @@ class Baskets:
         new_code = np.full(self.catalogue_size, -1, np.int32)
         new_code[old] = np.arange(len(old), dtype=np.int32)
         left = self.keeping(new_code[self.items] >= 0)
-        return replace(left, labels=self.labels.take(old.tolist()), items=new_code[left.items])
+        return replace(left, labels=self.labels.take(old), items=new_code[left.items])
 
     def unions(self) -> Self:
         """See `Transactions.unions`."""

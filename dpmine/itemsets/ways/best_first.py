@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, sqrt
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import decimal_below
-from dpmine.io.python_values import items_at
 from dpmine.itemsets.best_first.bounds import Bounds
 from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts
 from dpmine.itemsets.best_first.holdings import Holdings
@@ -29,14 +28,15 @@ from dpmine.itemsets.best_first.plan import (
     COUNTS_A_PLACE,
     LEAST_COUNTS,
     Gauge,
+    Plan,
     Planner,
     capped_sensitivity,
     likely_shares,
 )
 from dpmine.itemsets.best_first.recount import count_again
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
-from dpmine.itemsets.release.supports import Consistency, SupportRelease
 from dpmine.itemsets.ways.basis import Basis
+from dpmine.itemsets.ways.counted import CountedItemsets, Precision, WeighedItems, released
 from dpmine.itemsets.ways.discovery import DIGITS, Discovery, items_per_unit
 from dpmine.itemsets.ways.pure_weights import PureWeights
 from dpmine.itemsets.ways.way import Chosen, Way
@@ -45,8 +45,6 @@ from dpmine.selection.top_k import NO_DELTA, rounds_of, share_of_best
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.release.noise import SupportNoise
     from dpmine.itemsets.release.supports import Interval
@@ -77,45 +75,10 @@ _GAUGED = 5
 """Items of the largest weights, whose supports are counted to learn what weights say of supports."""
 _MOST_ITEMS = 2000
 """Of which itemsets are made, at most."""
+_SIZES_OF_FORECASTS = 3
+"""How many sizes of itemsets a forecast names."""
 _LEVEL_OF_COUNTS, _LEVEL_OF_UNITS = Fraction(955, 1000), Fraction(995, 1000)
 """Of the counts' intervals, all together, and of that of the number of units: both hold with probability 0.95."""
-
-
-class WeighedItems(NamedTuple):
-    """Items that are public by now.
-
-    Attributes:
-        codes: int64[m].
-        weights: float64[m], what units gave to each, with noise.
-        deviation: of that noise.
-        noise: by what is left of the budget for the itemsets' counts.
-        looks: how many the discovery took.
-    """
-
-    codes: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    deviation: float
-    noise: SupportNoise
-    looks: int
-
-
-class CountedItemsets(NamedTuple):
-    """What was counted, in numbers of items: places in `codes`.
-
-    Attributes:
-        codes: of the items.
-        bounds: supports and their intervals.
-        units: how many there are: with noise, and its interval.
-        complete_above: the largest support that an itemset of counted items may have that was not counted; None where
-            no item was counted.
-        noise: of the counts.
-    """
-
-    codes: tuple[int, ...]
-    bounds: Bounds
-    units: tuple[int, Interval]
-    complete_above: int | None
-    noise: SupportNoise
 
 
 @dataclass(frozen=True)
@@ -182,6 +145,16 @@ class AdaptiveCounts:
         deviation = sqrt(self.left().variance(LEAST_COUNTS))
         return ceil(2 * deviation if self.neighbors is Neighbors.REPLACE_ONE else deviation)
 
+    def precision(self, *, several_baskets: bool) -> Precision | None:
+        """By public numbers; None where the least support is a share of units that have to be counted."""
+        if isinstance(self.support, Fraction):
+            return None
+        noise, goal = self.left(), Goal(self.sizes, self.k, self.support)
+        plan = Planner(goal, noise.variance, self.neighbors, several_baskets).uncapped()
+        errors = self._errors(noise, plan)
+        sizes = range(1, min(self.sizes[1], _SIZES_OF_FORECASTS) + 1)
+        return Precision(plan.counts, tuple(ceil(plan.kind.reach(tuple(range(size)), *errors)) for size in sizes))
+
     def count(self, transactions: Transactions, *, several_baskets: bool, bits: BitSource) -> CountedItemsets:
         """Everything but the list. `several_baskets`: whether a unit may have more than one, a fact of the layout."""
         units = transactions.total_units + self._units_noise.draw(1, bits=bits)
@@ -231,9 +204,8 @@ class AdaptiveCounts:
         """The supports of the heaviest items, as multiples of their weights."""
         noise = self.noise.part(_SCALE / _WHOLE)
         heaviest = np.argsort(-items.weights, kind="stable")[:_GAUGED]
-        codes = items.codes[heaviest].tolist()
-        holdings = Holdings(transactions.baskets_of(codes), codes)
-        supports = sum(holdings.support([item]) + noise.draw(_GAUGED, bits=bits) for item in range(len(codes)))
+        exact = transactions.supports_of_items()[items.codes[heaviest]].tolist()
+        supports = sum(support + noise.draw(_GAUGED, bits=bits) for support in exact)
         scale = supports / max(1.0, float(items.weights[heaviest].sum()))
         variance = float(self._units_noise.variance(1))
         largest = self.discovery.weight / int(self.discovery.weights[-1])
@@ -252,9 +224,9 @@ class AdaptiveCounts:
         search = Search(counts, NoisyWeights(items.weights.tolist(), items.deviation), goal, gauge.scale)
         search.run(plan.counts - int(AGAIN * plan.counts))
         count_again(counts, search.counted, goal)
-        error = noise.half_width(sensitivity, 1 - (1 - _LEVEL_OF_COUNTS) / (plan.counts + 1))
+        error, of_units = self._errors(noise, plan)
         hidden = 0 if exact.hidden is None else max(0, exact.hidden() + noise.draw(sensitivity, bits=bits) + error)
-        of_units, units = self._units(gauge)
+        units = self._units(gauge)
         bounds = Bounds.of(counts, search.counted, error, of_units, hidden)
         above = bounds.largest(search.frontier) if search.counted else None
         return CountedItemsets(tuple(items.codes.tolist()), bounds, units, above, noise)
@@ -266,12 +238,17 @@ class AdaptiveCounts:
         codes, wanted = tuple(items.codes.tolist()), self.sizes[1]
         level = _LEVEL_OF_COUNTS
         bounds = basis.count(holdings, len(codes), largest=wanted, units=gauge.number, level=level, bits=bits)
-        return CountedItemsets(codes, bounds, self._units(gauge)[1], 0, basis.noise)
+        return CountedItemsets(codes, bounds, self._units(gauge), 0, basis.noise)
 
-    def _units(self, gauge: Gauge) -> tuple[int, tuple[int, Interval]]:
-        """The half-width of their noisy number; then that number, and its interval."""
+    def _units(self, gauge: Gauge) -> tuple[int, Interval]:
+        """Their noisy number, and its interval."""
         width, number = self._units_noise.half_width(1, _LEVEL_OF_UNITS), gauge.number
-        return width, (max(0, number), (max(0, number - width), max(0, number + width)))
+        return max(0, number), (max(0, number - width), max(0, number + width))
+
+    def _errors(self, noise: SupportNoise, plan: Plan) -> tuple[int, int]:
+        """The largest noise that is plausible of any count, and of the number of units."""
+        error = noise.half_width(plan.sensitivity, 1 - (1 - _LEVEL_OF_COUNTS) / (plan.counts + 1))
+        return error, self._units_noise.half_width(1, _LEVEL_OF_UNITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,16 +359,3 @@ def _noise(epsilon: Fraction, delta: Fraction) -> SupportNoise:
     if not rho:
         raise BadParameter("epsilon is too small to count itemsets at this delta: give a larger one.")
     return DiscreteGaussian(rho)
-
-
-def released(counted: CountedItemsets, transactions: Transactions) -> SupportRelease:
-    """The supports and intervals of all that was counted, of items in place of their numbers."""
-    names = items_at(transactions.labels, counted.codes)
-    bounds, itemsets = counted.bounds, tuple(counted.bounds.values)
-    return SupportRelease(
-        tuple(frozenset(names[number] for number in itemset) for itemset in itemsets),
-        tuple(bounds.values[itemset] for itemset in itemsets),
-        tuple((bounds.lows[itemset], bounds.highs[itemset]) for itemset in itemsets),
-        counted.noise,
-        Consistency.MONOTONE,
-    )

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 JOBS, WINDOW, RESULTS, LEDGER = "jobs.toml", "window.txt", "results", "ledger.json"
 _LEARNT = {
+    "frequent-itemsets": "adaptive noisy counts",
     "classify": "{} perturbation",
     "regress": "noise on sufficient statistics",
     "accuracy-first": "noise reduction with a noisy comparison",
@@ -57,7 +58,7 @@ _LEARNT = {
 """How results come about that name no mechanism."""
 OPEN = "To be completed before submission."
 """What no run knows: who publishes the results, where and what for, and who registers them."""
-_STATISTICS = {"top-itemset", "histogram"}
+_STATISTICS = {"top-itemset", "frequent-itemsets", "histogram"}
 _NEIGHBOURING = {
     Neighbors.REPLACE_ONE: "All data of one {} are replaced by those of another; the number of units is public.",
     Neighbors.ADD_REMOVE: "All data of one {} are added or removed; the number of units is private.",

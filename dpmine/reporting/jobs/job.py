@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmine.errors import BadParameter
 from dpmine.io.files import shown_name
-from dpmine.options.tables import OF_SOURCE, OF_UNIT, OPTIONS
+from dpmine.options.option import OF_SOURCE, OF_UNIT
+from dpmine.options.tables import OPTIONS
 from dpmine.parameters import exact_number, listed
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from dpmine.io.input import Days
     from dpmine.ledger.charging import Account
-    from dpmine.options.tables import Option
+    from dpmine.options.option import Option
     from dpmine.privacy import Guarantee
 
 
@@ -115,7 +116,7 @@ class Job(ABC):
         """Why the job cannot recur, and what to do; "" where it can."""
         return (
             f"jobs of the kind {self.kind} take the number of units as public, and how many are in a window is not. "
-            "Jobs of the kinds top-itemset and hypothesis can; put the others into a file of their own."
+            "Jobs of the kinds top-itemset, frequent-itemsets and hypothesis can; put the others into their own file."
         )
 
     @abstractmethod

@@ -1,16 +1,16 @@
-"""The kinds of jobs: itemsets of transactions, densities of columns, and models that are learned from tables."""
+"""The kinds of jobs; here those on tables: densities of columns, and models that are learned."""
 
 from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.parameters import listed, one_or_each, truth, whole_numbers
+from dpmine.parameters import listed, one_or_each, whole_numbers
 from dpmine.privacy import Neighbors
+from dpmine.reporting.jobs.itemsets import FrequentItemsetsJob, TopItemsetJob
 from dpmine.reporting.jobs.job import Job, Released
 
 if TYPE_CHECKING:
@@ -19,70 +19,6 @@ if TYPE_CHECKING:
     from dpmine.ledger.charging import Account
     from dpmine.models.histogram.estimator import PrivateHistogram
     from dpmine.privacy import Guarantee
-
-_COLUMNS = ("unit", "basket", "item", "items", "one_hot")
-
-
-class TopItemsetJob(Job):
-    """The top itemsets of transactions, with supports and rules where they are asked for."""
-
-    kind: ClassVar[str] = "top-itemset"
-    known: ClassVar[frozenset[str]] = frozenset({"items"})
-
-    obstacle: ClassVar[str] = ""  # supports need no number of units
-
-    def _checked(self) -> Guarantee:
-        from dpmine.io.open import open_source
-        from dpmine.io.source import Columns
-        from dpmine.itemsets.ingest.layouts import plan_layout
-        from dpmine.itemsets.release.rules import confidence
-        from dpmine.itemsets.transactions.memory import parse_memory
-
-        parse_memory(self.options.get("memory"))
-        self.require_options()
-        confidence(self.options.get("min_confidence", 0))
-        guarantee = self.guarantee_at()
-        columns = Columns.of(**{name: value for name, value in self._arguments.items() if name in _COLUMNS})
-        return guarantee.for_unit(plan_layout(open_source(self.data, columns), columns).unit_name)
-
-    def guarantee_at(self, **others: Any) -> Guarantee:
-        """The guarantee, before the unit is known, with other options; no input is opened. Raises BadParameter."""
-        from dpmine.itemsets.request.query import Query, Request
-
-        arguments, names = {**self._arguments, **others}, {field.name for field in fields(Query)}
-        return Request.of(Query(**{name: value for name, value in arguments.items() if name in names})).guarantee
-
-    def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
-        """See `Job.run`."""
-        import pyarrow as pa
-
-        from dpmine.itemsets.release.rules import confidence, plain_rules
-        from dpmine.itemsets.top import top_itemsets
-
-        result = top_itemsets(
-            self.data,
-            **self._arguments,
-            memory=self.options.get("memory"),
-            ledger=account.ledger,
-            dataset=account.dataset,
-            progress=progress,
-            notice=lambda _text: None,  # the page names the unit that was found
-        )
-        document, tables = result.to_dict(), {"": result.to_arrow()}
-        if self._arguments["rules"] and result.itemsets:
-            document["rules"] = plain_rules(result.rules(confidence(self.options.get("min_confidence", 0))))
-            tables["-rules"] = pa.Table.from_pylist(document["rules"])
-        return Released(document, result.guarantee, tables)
-
-    @property
-    def _has_rules(self) -> bool:
-        return truth("rules", self.options.get("rules", False))
-
-    @cached_property
-    def _arguments(self) -> dict[str, Any]:
-        """The arguments of the library's call, but for data and ledger."""
-        arguments = {"k": self.table["top"].default, **self.given("min_confidence", "memory")}
-        return {**arguments, "rules": self._has_rules, "one_hot": truth("one_hot", arguments.get("one_hot", False))}
 
 
 class TableJob(Job):
@@ -343,5 +279,14 @@ class HypothesisJob(ModelJob):
 
 
 KINDS: dict[str, type[Job]] = {
-    job.kind: job for job in (TopItemsetJob, HistogramJob, ClassifyJob, RegressJob, AccuracyFirstJob, HypothesisJob)
+    job.kind: job
+    for job in (
+        TopItemsetJob,
+        FrequentItemsetsJob,
+        HistogramJob,
+        ClassifyJob,
+        RegressJob,
+        AccuracyFirstJob,
+        HypothesisJob,
+    )
 }

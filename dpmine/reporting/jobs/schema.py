@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dpmine.reporting.jobs.kinds import KINDS
 
 if TYPE_CHECKING:
-    from dpmine.options.tables import Option
+    from dpmine.options.option import Option
     from dpmine.reporting.jobs.job import Job
 
 Schema: TypeAlias = dict[str, Any]

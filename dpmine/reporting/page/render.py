@@ -17,7 +17,8 @@ from dpmine.ledger.budget import WHOLE, Accounting, Amount, guaranteed, name_and
 from dpmine.ledger.charging import ROW
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.jobs.file import UnitWords
-from dpmine.reporting.page.bodies import Body, body_of, percent
+from dpmine.reporting.page.bodies import body_of
+from dpmine.reporting.page.body import Body, percent
 from dpmine.reporting.page.charts import stacked, templates
 from dpmine.reporting.page.windows import windows_of
 from dpmine.version import __version__

@@ -14,7 +14,7 @@ from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.release.results import printable
 from dpmine.itemsets.release.supports import MOST_ITEMS, most_counts
 from dpmine.reporting.document import Altered, Document
-from dpmine.reporting.page.bodies import PageTable
+from dpmine.reporting.page.body import PageTable
 from dpmine.reporting.page.charts import Panel, multiples
 
 if TYPE_CHECKING:

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.cases import every
+from support.effort import draws
 from support.gallery.lists import broken_lists, lists
 from support.gallery.mistakes import BROKEN
 from support.gallery.sound import SOUND
+from support.gallery.twins import twins
+from support.goodness import assert_sampled_law
 
 from dpmine.auditing.call import audit
 
@@ -65,3 +68,23 @@ def test_no_list_exceeds_its_claim(name: str) -> None:
 def test_broken_lists_are_refuted(name: str) -> None:
     broken = broken_lists()[name]
     assert audit(broken.target, broken.claim, broken.family, **FEW).refuted
+
+
+@every("name", twins())
+def test_parts_of_best_first_keep_their_claims_and_their_twins_do_not(name: str) -> None:
+    """From laws, so both verdicts are certain."""
+    sound, broken = (audit(each.target, each.claim, each.family, **FEW) for each in twins()[name])
+    assert not sound.refuted, str(sound)
+    assert sound.measured > 0.5 * sound.evidence.claimed
+    assert broken.refuted, str(broken)
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@every("name", [*lists(), *twins()])
+def test_the_code_follows_the_laws(name: str) -> None:
+    """Of lists and of sound parts, on the largest data that are tried first."""
+    listed = lists().get(name) or twins()[name].sound
+    data = [*listed.family.starts()][-1].sides()[1]
+    law = listed.target.law(data)
+    assert_sampled_law(lambda bits: listed.target.run(data, bits), law, draws=draws(2000))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from support.oracles.itemsets import baskets_of
 
 from dpmine.itemsets.best_first.holdings import Holdings, words_of
+from dpmine.itemsets.transactions.repeated import RepeatedUnits
 
 if TYPE_CHECKING:
     import pytest
@@ -60,6 +61,24 @@ def test_each_unit_adds_to_so_many_supports_at_most(
         counted.update(admitted)
     assert max(counted.values(), default=0) <= most
     assert capped.spent == sum(times == most for times in counted.values())
+
+
+@given(SEVERAL, ITEMSETS, st.integers(1, 5), st.integers(1, 3))
+def test_a_unit_stands_for_equal_ones(units: Units, itemsets: list[list[int]], times: int, most: int) -> None:
+    once = RepeatedUnits(**vars(baskets_of(units, len(ITEMS))), times=times)
+    found, expected = Holdings([once], ITEMS), holdings(units * times)
+    assert found.units == expected.units
+    capped, here = found.capped(most), expected.capped(most)
+    for itemset in itemsets:
+        assert found.support(itemset) == expected.support(itemset)
+        assert capped.support(itemset) == here.support(itemset)
+    assert capped.spent == here.spent
+
+
+@given(ONE_BASKET, st.integers(1, 5))
+def test_cells_of_units_that_stand_for_equal_ones(units: Units, times: int) -> None:
+    once = RepeatedUnits(**vars(baskets_of(units, len(ITEMS))), times=times)
+    assert Holdings([once], ITEMS).cells(ITEMS).tolist() == holdings(units * times).cells(ITEMS).tolist()
 
 
 def test_two_askers_do_not_share_their_caps() -> None:

@@ -18,6 +18,7 @@ from support.reading import read_baskets
 import dpmine
 from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
+from dpmine.itemsets.spark import loading
 from dpmine.itemsets.spark.supports import SparkMiner
 from dpmine.itemsets.ways.universe import ItemsetUniverse
 
@@ -66,9 +67,13 @@ def test_members_and_tails_have_their_supports(spark: Any) -> None:
     read.close()
 
 
+@pytest.mark.parametrize("natively", [True, False])
 @pytest.mark.parametrize("limit", [1, 3, 50])
-def test_units_are_cut_and_weighed_as_they_are_here(spark: Any, limit: int) -> None:
+def test_units_are_cut_and_weighed_as_they_are_here(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, limit: int, natively: bool
+) -> None:
     """Frequent items first, and ties by the same hash."""
+    monkeypatch.setattr(loading, "count_themselves", lambda _: natively)
     table = table_of(random_rows(23, units=80, items=12))
     for columns in (LONG, Columns.of(unit="u", item="i")):
         there, here = on_spark(spark, table, columns).transactions, read_baskets(table, columns).baskets
@@ -76,7 +81,8 @@ def test_units_are_cut_and_weighed_as_they_are_here(spark: Any, limit: int) -> N
         assert there.item_weights(weights).tolist() == here.item_weights(weights).tolist()
         items, for_pairs = [0, 2, 5, 7, 11], np.arange(99, 89, -1)
         assert there.pair_weights(items, for_pairs).tolist() == here.pair_weights(items, for_pairs).tolist()
-        assert held(there, items) == held(here, items)
+        for some in (items, [3, 1, 8], []):
+            assert held(there, some) == held(here, some)
         assert answers(there.truncated(limit).miner(), 2, 1) == answers(here.truncated(limit).miner(), 2, 1)
         there.close()
 

@@ -1,30 +1,17 @@
-"""Cells of a few chosen items: their distribution, what both stages use, and intervals that hold."""
+"""Cells of a few chosen items: what both stages use, and intervals that hold."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 import pytest
-from support.gallery.lists import Cells, lists
 from support.oracles.itemsets import baskets_of
-from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.ways.basis import Basis
 from dpmine.privacy import Neighbors
-
-ROWS = [frozenset({0}), frozenset({0, 1}), frozenset[int]()]
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("relation", Neighbors)
-def test_law_of_the_cells(relation: Neighbors) -> None:
-    """Chi^2 of 2,000 draws at a nominal 1e-9."""
-    cells = lists()[f"cells of an item, {relation}"].target
-    assert isinstance(cells, Cells)
-    assert chi_square_p(tally(lambda: cells.run(ROWS), 2000), cells.law(ROWS)) > 1e-9
 
 
 @pytest.mark.parametrize("relation", Neighbors)

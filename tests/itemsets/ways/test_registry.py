@@ -83,6 +83,6 @@ def test_auto_counts_best_first_without_a_delta_where_items_are_public(relation:
     terms = ListTerms(10, Fraction(1), Fraction(0), relation, (1, 3), 100)
     way = build_way(terms)
     assert way.name == "best_first"
-    assert (way.guarantee().delta, way.guarantee().zcdp) == (0, Zcdp(Fraction(1, 2)))
+    assert (way.guarantee().delta, way.guarantee().zcdp) == (Fraction(0), Zcdp(Fraction(1, 2)))
     with pytest.raises(BadParameter, match="delta must be above 0 where there is no public list"):
         build_way(replace(terms, catalogue_size=None, mechanism="best_first"))

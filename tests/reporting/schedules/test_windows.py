@@ -19,7 +19,7 @@ from dpmine.errors import BadData, BadParameter, BudgetExceeded, UnreadableFile
 from dpmine.ledger.ledger import Ledger
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.jobs.file import read_job_file
-from dpmine.reporting.jobs.kinds import TopItemsetJob
+from dpmine.reporting.jobs.itemsets import TopItemsetJob
 from dpmine.reporting.page.render import render
 
 if TYPE_CHECKING:

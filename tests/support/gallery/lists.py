@@ -1,6 +1,6 @@
 """Lists of this project with their exact output distributions: peeled ones, items first, and discovered items.
 
-The distributions are those of the oracles, with which the draws are compared elsewhere. `run` is the code itself.
+The distributions are those of the oracles. `run` is the code itself, whose draws are compared with them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import dpmine
 from dpmine.auditing import Claim, RowSets, ScoreVectors
-from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts, Kind, Odd, Signed
 from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.itemsets.best_first.order import SLACK, Goal, NoisyWeights, Search
@@ -37,6 +36,7 @@ from support.oracles.itemsets import all_supports, baskets_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dpmine.exact.bits import BitSource
     from dpmine.privacy import Zcdp
     from support.oracles.itemsets import Units
 
@@ -67,9 +67,9 @@ class Peeled:
         options: dict[str, Any] = {"epsilon": once.epsilon, "mechanism": once.name, "neighbors": once.neighbors}
         return dict(top_k.peeled(scores, self.way.count, lambda left: _winners(tuple(left), **options)))
 
-    def run(self, scores: Sequence[int]) -> list[int]:
+    def run(self, scores: Sequence[int], bits: BitSource) -> tuple[int, ...]:
         """One list."""
-        return list(self.way.choose(Dense(list(scores)), bits=SystemBits()))
+        return tuple(self.way.choose(Dense(list(scores)), bits=bits))
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,9 @@ class ItemsFirstList:
                 found[names] = found.get(names, 0.0) + mass * share
         return found
 
-    def run(self, rows: Sequence[frozenset[int]]) -> list[Any]:
+    def run(self, rows: Sequence[frozenset[int]], bits: BitSource) -> tuple[Any, ...]:
         """One list."""
-        return list(self.way.choose(_universe(rows, public=True), bits=SystemBits()).itemsets)
+        return tuple(self.way.choose(_universe(rows, public=True), bits=bits).itemsets)
 
 
 class Coarse(Discovery):
@@ -126,9 +126,9 @@ class DiscoveredList:
                 found[name] = found.get(name, 0.0) + mass * share
         return found
 
-    def run(self, rows: Sequence[frozenset[int]]) -> Any:
+    def run(self, rows: Sequence[frozenset[int]], bits: BitSource) -> Any:
         """One pair, or None."""
-        return next(iter(self.way.choose(_universe(rows, public=False), bits=SystemBits()).itemsets), None)
+        return next(iter(self.way.choose(_universe(rows, public=False), bits=bits).itemsets), None)
 
 
 @dataclass(frozen=True)
@@ -171,9 +171,9 @@ class CountedBestFirst:
             return abs(noise) * float(self.noise.epsilon) / self.counts
         return noise**2 / (2 * float(self.noise.variance(self.counts)))
 
-    def run(self, rows: Sequence[frozenset[int]]) -> Any:
+    def run(self, rows: Sequence[frozenset[int]], bits: BitSource) -> Any:
         """All answers, as the way counts."""
-        bits, variance = SystemBits(), float(self.noise.variance(self.counts))
+        variance = float(self.noise.variance(self.counts))
 
         def draw() -> int:
             return self.noise.draw(self.counts, bits=bits)
@@ -205,10 +205,10 @@ class Cells:
                 found[answer] = found.get(answer, 0.0) + mass * first * second / sum(weights) ** 2
         return found
 
-    def run(self, rows: Sequence[frozenset[int]]) -> Any:
+    def run(self, rows: Sequence[frozenset[int]], bits: BitSource) -> Any:
         """The item and its cells."""
         baskets = replace(baskets_of(_units(rows), ITEMS), empty_units=sum(not row for row in rows))
-        chosen, noisy = self.way.cells(Holdings([baskets], (0, 1)), 2, bits=SystemBits())
+        chosen, noisy = self.way.cells(Holdings([baskets], (0, 1)), 2, bits=bits)
         return (tuple(chosen), *noisy)
 
     @property

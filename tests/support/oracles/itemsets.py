@@ -68,8 +68,13 @@ def shared_baskets(name: str) -> BasketsInMemory:
     )
 
 
-def held(transactions: Transactions, codes: Sequence[int]) -> dict[tuple[int, ...], int]:
-    """How many units hold no item, each of these and each pair of them, out of the baskets that an engine gives."""
+def held(transactions: Transactions, codes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Of no item, each of these and each pair of them: how many units hold it, alone and where each counts three times.
+
+    With it, how many units may count no more. Out of the baskets that an engine gives.
+    """
     holdings = Holdings(transactions.baskets_of(codes), codes)
-    asked = [chosen for size in range(3) for chosen in combinations(range(len(codes)), size)]
-    return {chosen: holdings.support(chosen) for chosen in asked}
+    capped = holdings.capped(3)
+    asked = [chosen for size in range(1, 3) for chosen in combinations(range(len(codes)), size)]
+    counts = [(holdings.support(chosen), capped.support(chosen), capped.spent) for chosen in asked]
+    return [(holdings.support(()),), *counts]

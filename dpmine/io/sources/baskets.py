@@ -1,0 +1,148 @@
+"""Files with a basket a line, as the FIMI repository, SPMF and arules have them: items between blanks or a delimiter.
+
+A line decides about itself alone, whatever bytes it holds. Only where the user says that the files are SPMF's, those at
+the beginning that start with "@" are a header: "@ITEM=85=odor: none" says what 85 stands for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpmine.errors import UnreadableFile
+from dpmine.io.arrow import text_array
+from dpmine.io.files import READ_ERRORS
+from dpmine.io.source import BASKETS_COLUMN, Source, share_of
+from dpmine.io.sources.delimited import LONGEST_ROW, records, text_of, why
+from dpmine.io.sources.text_columns import require_declared, typed
+from dpmine.options.names import ENCODINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from dpmine.io.files import DataFile
+    from dpmine.io.input import Input
+
+_NOTICE = "each line is a basket; an empty one, one of more than 1 MiB, and one that starts with #, % or @ is left out"
+_NO_BASKET = r"^(\s*$|[#%@])"
+_NAMED = "@ITEM="
+_HEADER = "@"
+_NO_TEXT = "it is no text with a basket a line; write it again."
+
+
+def open_baskets(given: Input, files: Iterable[DataFile]) -> BasketFiles:
+    """The baskets as one column of lists; nothing is read here. Raises BadData for types of other columns."""
+    opened = list(files)
+    return _baskets(given, opened, [{} for _ in opened])
+
+
+def open_spmf(given: Input, files: Iterable[DataFile]) -> BasketFiles:
+    """The same for files with a header, which is read here. Raises as above, and UnreadableFile."""
+    opened = list(files)
+    return _baskets(given, opened, [_item_names(file, given.encoding or ENCODINGS[0]) for file in opened])
+
+
+def _baskets(given: Input, files: Sequence[DataFile], item_names: Sequence[dict[str, str]]) -> BasketFiles:
+    hint = f"in files of baskets, whose only column is {BASKETS_COLUMN!r}"
+    require_declared([BASKETS_COLUMN], given.kinds, hint)
+    kind = given.kinds.get(BASKETS_COLUMN, pa.string())
+    return BasketFiles(files, item_names, given.separator, given.encoding or ENCODINGS[0], kind)
+
+
+@dataclass(eq=False)
+class BasketFiles(Source):
+    """Baskets of files.
+
+    Attributes:
+        files: they are read one after the other.
+        item_names: what items stand for, by file.
+        delimiter: what separates items; None for blanks.
+        encoding: of the text.
+        kind: of the items.
+    """
+
+    files: Sequence[DataFile]
+    item_names: Sequence[dict[str, str]]
+    delimiter: str | None
+    encoding: str
+    kind: pa.DataType
+    rows: int | None = None
+    header_hint: str | None = None
+    _read: int = field(default=0, init=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One column."""
+        return (BASKETS_COLUMN,)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether all files are."""
+        return all(file.repeatable for file in self.files)
+
+    def type_of(self, name: str) -> pa.DataType:  # noqa: ARG002 - there is one column
+        """Lists of items."""
+        return pa.list_(self.kind)
+
+    def cautions(self, names: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 - there is one column
+        """See `Source.cautions`."""
+        return (_NOTICE,)
+
+    def share(self, done: int) -> float | None:  # noqa: ARG002 - rows are not counted
+        """See `Source.share`."""
+        sizes = [file.size() for file in self.files]
+        total = sum(size or 0 for size in sizes)
+        return None if None in sizes or not total else share_of(self._read, total)
+
+    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - lists
+        """The baskets, piece by piece. Raises UnreadableFile."""
+        before = 0
+        for file, item_names in zip(self.files, self.item_names, strict=True):
+            try:
+                with file.open() as stream:
+                    for lines in records(text_of(file, stream, self.encoding), across_lines=False):
+                        self._read = before + (stream.tell() if file.path else 0)
+                        lists = self._lists(_kept(lines), item_names)
+                        yield pa.RecordBatch.from_arrays([lists], names=[BASKETS_COLUMN])
+            except READ_ERRORS as error:
+                raise UnreadableFile(f"{file.shown} cannot be read: {why(error, _NO_TEXT)}") from None
+            before += file.size() or 0
+
+    def _lists(self, lines: pa.Array, item_names: dict[str, str]) -> pa.ListArray:
+        """The items of each line."""
+        blanks = self.delimiter is None
+        parts = pc.ascii_split_whitespace(lines) if blanks else pc.split_pattern(lines, self.delimiter)
+        items = pc.utf8_trim_whitespace(parts.flatten())
+        is_item = pc.not_equal(items, "")
+        lengths = np.bincount(pc.list_parent_indices(parts).filter(is_item), minlength=len(lines))
+        items = items.filter(is_item)
+        if item_names:
+            places = pc.index_in(items, text_array(list(item_names)).cast(items.type))
+            items = pc.coalesce(text_array(list(item_names.values())).cast(items.type).take(places), items)
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        return pa.ListArray.from_arrays(pa.array(offsets), typed(items, self.kind))
+
+
+def _kept(lines: pa.Array) -> pa.Array:
+    """Those that are baskets, as text."""
+    short = lines.filter(pc.less_equal(pc.binary_length(lines), LONGEST_ROW)).cast(pa.string())
+    return short.filter(pc.invert(pc.match_substring_regex(short, _NO_BASKET)))
+
+
+def _item_names(file: DataFile, encoding: str) -> dict[str, str]:
+    """What the header says of items."""
+    named: dict[str, str] = {}
+    try:
+        with file.open() as stream:
+            text = text_of(file, stream, encoding)
+            while (line := text.readline(LONGEST_ROW)).startswith(_HEADER):
+                item, _, name = line.rstrip("\r\n").removeprefix(_NAMED).partition("=")
+                if line.startswith(_NAMED) and name:
+                    named[item] = name
+    except READ_ERRORS as error:
+        raise UnreadableFile(f"{file.shown} cannot be read: {why(error, _NO_TEXT)}") from None
+    return named

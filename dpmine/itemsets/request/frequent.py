@@ -1,0 +1,186 @@
+"""What is asked of a run for frequent itemsets, checked before any data are read, and what can be expected of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dpmine.errors import BadParameter
+from dpmine.itemsets.release.noise import LEVEL
+from dpmine.itemsets.release.rules import number_of_units
+from dpmine.itemsets.release.supports import LARGEST_SUPPORT
+from dpmine.itemsets.request.query import delta_of, is_from_data, public_items
+from dpmine.itemsets.ways.best_first import LARGEST_SIZE, MOST_PLACES, AdaptiveCounts
+from dpmine.itemsets.ways.way import ListTerms
+from dpmine.parameters import count_or_share, least_count, positive, whole
+from dpmine.privacy import Guarantee, Neighbors
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dpmine.itemsets.ways.counted import Precision
+    from dpmine.markup import Document
+    from dpmine.parameters import Number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrequentQuery:
+    """The arguments of `dpmine.frequent_itemsets`, which explains them, but for those that are about the data."""
+
+    min_support: Number | None = None
+    k: int | None = None
+    max_size: int | None = None
+    epsilon: Number = 1
+    delta: Number = 1e-6
+    neighbors: str | Neighbors = Neighbors.REPLACE_ONE
+    catalogue: object = None
+    units: int | None = None
+    max_items_per_unit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FrequentRequest:
+    """A query that was checked, and what answers it.
+
+    Attributes:
+        counting: all stages.
+        guarantee: that of the run, before the unit is known.
+        support: the least support: a count, or a share of the units; None for the best k.
+        units: their public number; None where it is counted.
+        catalogue: the public list of items; None where there is none.
+    """
+
+    counting: AdaptiveCounts
+    guarantee: Guarantee
+    support: int | Fraction | None
+    units: int | None
+    catalogue: pa.Array | None
+
+    @classmethod
+    def of(cls, query: FrequentQuery, catalogue_size: int | None = None) -> FrequentRequest:
+        """The request; `catalogue_size` stands for a catalogue that is not given. Raises BadParameter."""
+        if (query.min_support is None) is (query.k is None):
+            raise BadParameter("Give either min_support (`min_support=0.02`) or the number of itemsets (`k=100`).")
+        known = _catalogue(query.catalogue)
+        items = catalogue_size if known is None else len(known)
+        terms = ListTerms(
+            1 if query.k is None else whole("`k`", query.k),
+            positive("epsilon", query.epsilon),
+            _delta(query.delta, items),
+            Neighbors.parse(query.neighbors),
+            (1, _max_size(query.max_size, items)),
+            items,
+            max_items_per_unit=query.max_items_per_unit,
+        )
+        if terms.count > (most := min(MOST_PLACES, terms.candidates or MOST_PLACES)):
+            raise BadParameter(f"`k` must be at most {most:,}, and no more than a catalogue has itemsets.")
+        units = None if query.units is None else number_of_units(query.units)
+        support = _support(query.min_support, units)
+        counting = AdaptiveCounts.of(terms, query.k, support or 0)
+        if isinstance(support, int) and support < (least := counting.least_support()):
+            raise BadParameter(
+                f"min_support {support:,} is small beside the noise at this epsilon: give at least {least:,}, "
+                "or a larger epsilon."
+            )
+        guarantee = Guarantee(terms.epsilon, terms.delta, terms.neighbors, concentrated=counting.zcdp)
+        return cls(counting, guarantee, support, units, known)
+
+    def forecast(self, *, several_baskets: bool) -> Forecast:
+        """What can be expected; `several_baskets`: whether a unit may have more than one."""
+        counting = self.counting
+        return Forecast(
+            self.support,
+            counting.k,
+            counting.precision(several_baskets=several_baskets),
+            counting.least_support(),
+            counting.discovery.shortage() if counting.delta else "",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What can be expected of frequent itemsets, by public parameters alone.
+
+    Attributes:
+        threshold: the least support that is listed: a count, or a share of the units; None for the best k.
+        k: how many itemsets are listed at most; None for all of the threshold.
+        precision: how many supports are counted, and how exactly; None where that depends on the number of units,
+            which is not public.
+        least_support: a threshold, in units, that stands out from the noise.
+        items: what it takes for an item to be found; "" where the items are public.
+    """
+
+    threshold: int | Fraction | None
+    k: int | None
+    precision: Precision | None
+    least_support: int
+    items: str
+
+    def to_dict(self) -> Document:
+        """A plain form for JSON; `half_widths` are those of itemsets of 1, 2, … items."""
+        counts, half_widths = self.precision or (None, None)
+        return {
+            "threshold": float(self.threshold) if isinstance(self.threshold, Fraction) else self.threshold,
+            "k": self.k,
+            "counts": counts,
+            "half_widths": half_widths and list(half_widths),
+            "least_threshold": self.least_support,
+            **({"items": self.items} if self.items else {}),
+        }
+
+    def __str__(self) -> str:
+        least = f"The least threshold that stands out from the noise is {self.least_support:,} units."
+        return "\n".join(filter(None, [self._counted(), self.items, least]))
+
+    def _counted(self) -> str:
+        if self.precision is None:
+            return "How many supports are counted, and how exactly, follows from the number of units: give `units=N`."
+        widths = self.precision.half_widths
+        by_size = ", ".join(f"±{width:,} for {size}" for size, width in enumerate(widths, 1))
+        sizes = f"±{widths[0]:,} units" if len(set(widths)) == 1 else f"{by_size} items (in units)"
+        return (
+            f"About {self.precision.counts:,} supports are counted. With probability {float(LEVEL):.0%} all are "
+            f"within {sizes}, or less where units have few of what is counted."
+        )
+
+
+def _support(wanted: Number | None, units: int | None) -> int | Fraction | None:
+    """A count where the number of units is public, else as it was given."""
+    support = None if wanted is None else count_or_share("min_support", wanted)
+    if isinstance(support, Fraction) and units is not None:
+        support = least_count(support, units)
+    if isinstance(support, int) and support > LARGEST_SUPPORT:
+        raise BadParameter("min_support is more than any number of units: give a smaller count, or a share.")
+    return support
+
+
+def _max_size(wanted: int | None, items: int | None) -> int:
+    """At most 12, and no more than the items of a public catalogue."""
+    most = LARGEST_SIZE if items is None else items
+    if wanted is None:
+        return min(LARGEST_SIZE, most)
+    if (size := whole("max_size", wanted)) > LARGEST_SIZE:
+        raise BadParameter(f"max_size must be at most {LARGEST_SIZE}: all subsets of an itemset are counted.")
+    if size > most:
+        raise BadParameter(f"max_size must not exceed the {most} items of the catalogue: give at most that.")
+    return size
+
+
+def _delta(given: Number, catalogue_size: int | None) -> Fraction:
+    """Raises BadParameter for 0 where items are not public: one unit's own items would show."""
+    delta = delta_of(given)
+    if not delta and catalogue_size is None:
+        raise BadParameter(
+            "Items that are not public are found with a delta above 0: give it (`delta=1e-6`), or the public list of "
+            "all items (`catalogue=FILE`)."
+        )
+    return delta
+
+
+def _catalogue(given: object) -> pa.Array | None:
+    if is_from_data(given):
+        raise BadParameter(
+            "frequent_itemsets finds the items privately: leave the catalogue out, or give a public one."
+        )
+    return public_items(given)

@@ -1,0 +1,120 @@
+"""What an option is, and the options that several kinds of jobs share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpmine.options.names import ENCODINGS, FORMS, QUOTES
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of a command, and a key of a job.
+
+    Attributes:
+        help: what it is, as `--help` says it.
+        metavar: how `--help` calls its value.
+        default: where it is not given; None for none.
+        kind: of the value on the command line: str, int, bool, list (may repeat), or another type that Typer knows.
+        choices: the names that it may have, if there are few.
+        flags: how the command line spells it, where that is more than its name.
+        parameter: what the library calls it, where that is another name.
+        needed: whether a job must have it.
+        only_with: an option, and the value that it must have for this one to be given, and why.
+        in_jobs: whether job files have it.
+        shown: what `--help` shows as the default, where `default` is None.
+    """
+
+    help: str
+    metavar: str | None = None
+    default: Any = None
+    kind: Any = str
+    choices: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    parameter: str = ""
+    needed: bool = False
+    only_with: tuple[str, Any, str] | None = None
+    in_jobs: bool = True
+    shown: str | None = None
+
+
+EPSILON = Option("Privacy loss, read exactly: 0.5, 1/3.", "E", "1")
+DELTA = Option("Failure probability, read exactly: 1e-6.", "D", "1e-6")
+RELATION = Option(
+    "replace-one (public number of units) or add-remove.",
+    "RELATION",
+    "replace-one",
+    flags=("--neighbors", "--neighbours"),
+)
+_TITLES = " or ".join([", ".join(form.title for form in FORMS[:-1]), FORMS[-1].title])
+_FILES = Option(
+    f"{_TITLES} files, a directory, a glob, a URL, or - for standard input.",
+    "[FILE...]",
+    kind=list,
+    in_jobs=False,
+)
+OF_SOURCE = {
+    "input_format": Option(
+        "What the files are. Default: what their names end in, else Parquet; of standard input, its first bytes.",
+        choices=tuple(form.name for form in FORMS),
+        shown="by the name",
+    ),
+    "types": Option(
+        "Types of columns of text files and queries: int64, float64, text or date. Default: text, and numbers where "
+        "numbers are needed.",
+        "COL=TYPE,…",
+    ),
+    "delimiter": Option(
+        "What separates the fields of CSV files, such as ';' or '\\t', or the items of basket files.",
+        "CHAR",
+        flags=("--delimiter", "--separator"),
+        shown="a comma; of basket files blanks",
+    ),
+    "quotes": Option(
+        "Quotation marks in CSV files: double (they may enclose a field), multiline (with line breaks in it), or none.",
+        "|".join(QUOTES),
+        shown=QUOTES[0],
+    ),
+    "decimal": Option("Decimal point of numbers in CSV files.", ".|,", shown="a point"),
+    "encoding": Option(
+        "Encoding of CSV files; bytes that are none of its characters become U+FFFD.",
+        choices=ENCODINGS,
+        shown=ENCODINGS[0],
+    ),
+    "query": Option("An SQL statement in place of FILE; it may choose, rename and filter rows one by one.", "SQL"),
+    "database": Option(
+        "Where the query runs: duckdb:///FILE, duckdb:///:memory: for files that it names, sqlite:///FILE or "
+        "postgresql://….",
+        "URL",
+    ),
+}
+"""Options that say what is read, where the names of files do not."""
+SOURCE: dict[str, Option] = {"files": _FILES, **OF_SOURCE}
+TRAINING = {**SOURCE, "files": replace(_FILES, help=f"Training data: {_FILES.help}")}
+UNIT = Option(
+    "Column of the privacy unit, the person to protect; may repeat. Of dates and timestamps also day(COL), week(COL), "
+    "month(COL).",
+    "COL",
+    kind=list,
+)
+NOT_PRIVATE = Option("Confirm that the result will not be private.", kind=bool, default=False, in_jobs=False)
+LEDGER = {
+    "ledger": Option("Charge the budget in this ledger first: sqlite:///b.db or postgresql://…", "URL", in_jobs=False),
+    "dataset": Option("The data set's name in the ledger.", "NAME", in_jobs=False),
+}
+OF_UNIT = {
+    "unit": Option("Column of the privacy unit, such as CustomerID; may repeat. Default: each row.", "COL", kind=list),
+    "rows_per_unit": Option(
+        "Most rows that each --unit keeps, drawn at random; noise grows with M.", "M", default=1, kind=int
+    ),
+    "one_row_per": Option(
+        "For data without a column of the unit: assert that each NAME has at most one row. Nothing checks this.", "NAME"
+    ),
+}
+"""Options of jobs on tables that state the privacy unit."""
+OF_TABLES = {
+    "neighbors": replace(RELATION, help="replace-one only: the number of units is public."),
+    **OF_UNIT,
+    **LEDGER,
+}

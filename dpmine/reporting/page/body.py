@@ -1,0 +1,73 @@
+"""What is shown of one result: an answer, how sure it is, charts and tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpmine.itemsets.release.noise import LEVEL
+from dpmine.itemsets.release.results import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dpmine.reporting.document import Label
+    from dpmine.reporting.page.charts import Chart
+
+
+INTERVAL = "Interval"
+_LONGEST = 400  # characters of an itemset
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """The share in per cent, as the pages write it: 95 %."""
+    return f"{100 * share:.{digits}f} %"
+
+
+CERTAIN = f"with probability {percent(float(LEVEL))}"
+
+
+@dataclass(frozen=True, slots=True)
+class PageTable:
+    """Columns of texts, equally long, by their heads; those from `numbers` on are aligned as numbers.
+
+    A `folded` one is shown when asked for. `meaning` says in plain words what the columns hold.
+    """
+
+    caption: str
+    columns: Mapping[str, Sequence[str]]
+    numbers: int = 1
+    folded: bool = False
+    meaning: str = ""
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The texts, row by row."""
+        return tuple(zip(*self.columns.values(), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The answer of a job in a sentence, how sure it is, and what shows it."""
+
+    answer: str
+    sure: str = ""
+    charts: tuple[Chart, ...] = ()
+    tables: tuple[PageTable, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def intervals(self) -> bool:
+        """Whether a table shows where the true numbers are."""
+        return any(INTERVAL in table.columns for table in self.tables)
+
+
+def names_of(items: Sequence[Label]) -> str:
+    """Items in a sentence or a row; very long ones end in an ellipsis."""
+    named = " + ".join(map(printable, items))
+    return named if len(named) <= _LONGEST else f"{named[:_LONGEST]}…"
+
+
+def spaced(name: object) -> str:
+    """A name of an option or a mechanism, as words."""
+    return printable(name).replace("_", " ")

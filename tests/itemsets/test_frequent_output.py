@@ -1,0 +1,196 @@
+"""Frequent itemsets as people get them: the command, the plan, jobs and their page, tables and pictures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.command_line import assert_one_error, outcome_of
+
+import dpmine
+from dpmine.planning.frequent import plan_frequent
+from dpmine.reporting.jobs.file import UnitWords
+from dpmine.reporting.page.bodies import body_of
+
+BASKETS = [*[["a", "b", "c"]] * 3000, *[["a", "b"]] * 1000, *[["d", "e, f"]] * 900]
+RUN = ["frequent-itemsets", "sales.parquet", "--unit", "unit", "--item", "item", "--epsilon", "50"]
+LISTED = [*RUN, "--min-support", "700", "--units", "4900"]
+CUSTOMERS = UnitWords("customer", "customers")
+TRUE = {
+    **dict.fromkeys(["a", "b", "a, b"], 4000),
+    **dict.fromkeys(["c", "a, c", "b, c", "a, b, c"], 3000),
+    **dict.fromkeys(["d", '"e, f"', 'd, "e, f"'], 900),
+}
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> outcome_of:
+    monkeypatch.chdir(tmp_path)
+    rows = [(unit, item) for unit, basket in enumerate(BASKETS) for item in basket]
+    units, items = zip(*rows, strict=True)
+    pq.write_table(pa.table({"unit": units, "day": [1] * len(units), "item": items}), "sales.parquet")
+    return outcome_of(capfd)
+
+
+def document(run: outcome_of, *arguments: str) -> Any:
+    outcome = run(*arguments, "--format", "json")
+    assert outcome.status == 0, outcome
+    return json.loads(outcome.out)
+
+
+def frequent(**options: Any) -> Any:
+    return dpmine.frequent_itemsets(BASKETS, **{"epsilon": 50, "units": 4900, **options})
+
+
+def test_text_names_each_itemset_with_what_is_sure_and_says_what_may_be_missing(run: outcome_of) -> None:
+    head, *lines = run(*LISTED).out.splitlines()
+    assert re.split(r"  +", head) == ["noisy support", "interval", "share", "certain", "itemset"]
+    rows = [re.split(r"  +", line) for line in lines[: len(TRUE)]]
+    assert {row[-1] for row in rows} == TRUE.keys()
+    assert all(abs(int(row[0].replace(",", "")) - TRUE[row[-1]]) < 200 for row in rows)
+    assert {row[3] for row in rows} == {"yes"}
+    missing, guarantee = lines[len(TRUE) :]
+    assert (
+        "no itemset of up to 5 of the 5 counted items, beside these and their subsets, has a support above" in missing
+    )
+    assert guarantee == "(ε = 50, δ = 1e-06 per unit, neighbours replace-one)"
+
+
+def test_json_has_the_keys_of_the_contract(run: outcome_of) -> None:
+    found = document(run, *LISTED, "--rules", "--min-confidence", "0.9")
+    assert {"itemsets", "threshold", "complete_above", "counted", "guarantee"} < found.keys()
+    assert found["threshold"] == 700
+    assert found["itemsets"][0].keys() == {"items", "noisy_support", "interval", "support", "certain"}
+    assert {tuple(rule["antecedents"]) for rule in found["rules"]} >= {("c",), ("d",)}
+    assert all(rule["confidence"] >= 0.9 and rule["lift"] > 0 for rule in found["rules"])
+
+
+def test_maximal_lists_the_largest_and_rules_stay_those_of_all(run: outcome_of) -> None:
+    listed = ["--maximal", "--rules", "--min-confidence", "0"]
+    found = document(run, *LISTED, *listed)
+    assert {tuple(row["items"]) for row in found["itemsets"]} == {("a", "b", "c"), ("d", "e, f")}
+    assert ({"a"}, {"b"}) in [({*rule["antecedents"]}, {*rule["consequents"]}) for rule in found["rules"]]
+
+
+def test_tables(run: outcome_of) -> None:
+    rows = list(csv.DictReader(io.StringIO(run(*LISTED, "--format", "csv").out)))
+    assert {", ".join(json.loads(row["items"])) for row in rows} == {key.replace('"', "") for key in TRUE}
+    assert run(*RUN, "--top", "3", "-o", "best.parquet").status == 0
+    table = pq.read_table("best.parquet")
+    assert table.num_rows == 3
+    assert table["certain"].null_count == 3
+    assert json.loads(table.schema.metadata[b"dpmine"])["threshold"] is None
+
+
+def test_items_keep_their_type_in_tables() -> None:
+    baskets = [[3, 20]] * 3000
+    table = dpmine.frequent_itemsets(baskets, 700, epsilon=50).to_arrow()
+    assert sorted(table["items"].to_pylist()) == [[3], [3, 20], [20]]
+    assert dpmine.frequent_itemsets([], 700, epsilon=50).to_arrow()["items"].type == pa.list_(pa.string())
+
+
+def test_a_dry_run_and_the_plan_say_the_same(run: outcome_of) -> None:
+    """And nothing is read: the numbers are those of public parameters alone."""
+    wanted = ["--min-support", "700", "--units", "4900", "--epsilon", "50"]
+    planned = run("plan", "--frequent", *wanted).out.splitlines()
+    dry = run(*LISTED, "--dry-run").out.splitlines()
+    assert dry[2:] == planned[:-1]
+    foreseen = document(run, *LISTED, "--dry-run")["forecast"]
+    assert foreseen.items() <= document(run, "plan", "--frequent", *wanted).items()
+    assert foreseen["counts"] >= 100
+
+
+def test_a_plan_foresees_what_a_run_releases() -> None:
+    """The intervals are as wide as it says; a count of a run with a cap has less noise."""
+    plan = plan_frequent(700, units=4900, epsilon=50, catalogue_size=6)
+    assert plan.forecast.precision is not None
+    found = frequent(min_support=700, catalogue=["a", "b", "c", "d", "e, f", "g"])
+    widths = {len(each): high - low for each, (low, high) in zip(found, found.intervals, strict=True) if low > 0}
+    assert all(width <= 2 * plan.forecast.precision.half_widths[size - 1] + 1 for size, width in widths.items())
+    assert widths[1] > plan.forecast.precision.half_widths[0] / 2
+
+
+def test_a_plan_without_the_number_of_units_says_what_it_cannot_know() -> None:
+    plan = plan_frequent("2%")
+    assert plan.forecast.precision is None
+    assert "give `units=N`" in str(plan)
+    assert plan_frequent(k=5, max_size=1).forecast.to_dict()["half_widths"][1:] == []
+
+
+def test_units_of_several_baskets_have_rules_with_their_meaning(run: outcome_of) -> None:
+    outcome = run(*RUN, "--basket", "day", "--top", "10", "--rules")
+    assert "confidence: of the units with a rule's first items in one basket" in outcome.err
+    assert "lift" not in outcome.out
+    assert "confidence: of" not in run(*RUN, "--basket", "day", "--top", "10").err
+
+
+MISTAKES = [
+    ([], "Give either min_support (--min-support 0.02) or the number of itemsets (--top 100)."),
+    (["--top", "5", "--min-support", "2%"], "Give either min_support"),
+    (["--min-support", "1.5"], "--min-support must be a count of at least 1 (100), or a share above 0 up to 1"),
+    (["--min-support", "1"], "min_support 1 is small beside the noise at this epsilon: give at least"),
+    (["--top", "5", "--max-size", "0"], "--max-size must be a whole number of at least 1"),
+    (["--top", "5", "--max-size", "13"], "--max-size must be at most 12"),
+    (["--top", "5", "--min-confidence", "0.5"], "--min-confidence is for rules: give --rules, too."),
+    (["--top", "5", "--rules", "--format", "csv"], "This is written as text or json only"),
+    (["--top", "5", "--neighbors", "both"], "--neighbors must be"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), MISTAKES)
+def test_mistakes_are_one_line_before_anything_is_read(run: outcome_of, options: list[str], said: str) -> None:
+    Path("sales.parquet").write_bytes(Path("sales.parquet").read_bytes()[:100])  # would be another complaint
+    assert said in assert_one_error(run(*RUN, *options))
+
+
+def test_options_of_the_plan_belong_to_it(run: outcome_of) -> None:
+    assert "--max-size belongs to --frequent" in assert_one_error(run("plan", "--max-size", "3"))
+    assert "--size does not belong to --frequent" in assert_one_error(run("plan", "--frequent", "--size", "3"))
+
+
+@pytest.mark.parametrize("kind", ["bars", "network", "matrix"])
+def test_pictures_draw_each_listed_item_and_nothing_else(kind: str) -> None:
+    axes = frequent(min_support=700).plot(kind=kind)
+    labels = [*axes.texts, *axes.get_yticklabels(), *axes.get_xticklabels()]
+    shown = {label.get_text() for label in labels}
+    assert {"a", "b", "c", "d"} < shown
+    assert axes.get_title() == "ε = 50, δ = 1e-06 per row, neighbours replace-one"
+    lines = [line for line in axes.lines if len(line.get_xdata()) == 2]
+    assert len(lines) == (4 if kind == "network" else 0)  # ab, ac, bc, and d with the other
+    assert len(axes.patches) == {"bars": len(TRUE), "network": 0, "matrix": 8}[kind]
+
+
+def test_pictures_show_what_is_not_certain_paler() -> None:
+    found = frequent(min_support="18%")  # 882 of 4,900: those of 900 may be fewer
+    (line,) = [each for each in found.plot(kind="network").lines if len(each.get_xdata()) == 2 and each.get_alpha() < 1]
+    assert line.get_linewidth() < 2
+    assert [cell.get_hatch() for cell in found.plot(kind="matrix").patches].count("///") == 2
+
+
+def test_the_page_says_how_many_are_sure_and_what_may_be_missing() -> None:
+    found = frequent(min_support=700)
+    document = {**found.to_dict(), "rules": []}
+    body = body_of("frequent-itemsets", document, CUSTOMERS)
+    assert body.answer.startswith("10 itemsets have a noisy number of 700 customers or more. ")
+    assert "10 of them surely have 700 or more." in body.sure
+    assert f"has more than {found.complete_above:,} customers, beside these and their subsets." in body.sure
+    assert body.tables[0].columns["Surely"] == ["yes"] * 10
+    best = body_of("frequent-itemsets", frequent(k=3).to_dict(), CUSTOMERS)
+    assert best.answer.startswith("3 itemsets have the largest noisy numbers of customers.")
+    assert "Surely" not in best.tables[0].columns
+
+
+def test_the_page_of_an_empty_list_says_what_helps() -> None:
+    nothing = dpmine.frequent_itemsets([], "50%", epsilon=5)
+    body = body_of("frequent-itemsets", nothing.to_dict(), CUSTOMERS)
+    assert body.answer.startswith("No itemset has a noisy number of ")
+    assert body.tables == ()
+    altered = {**frequent(k=3).to_dict(), "counted_items": "many"}
+    assert "The stored result cannot be shown" in body_of("frequent-itemsets", altered, CUSTOMERS).answer
