@@ -117,7 +117,7 @@ class Planner:
         shares = _shares(weights, gauge)
         wanted = islice(likely_itemsets(shares, self.goal.sizes), self.goal.k or _MOST_COUNTS)
         likely = list(takewhile(lambda itemset: itemset.share * gauge.units >= self.goal.support, wanted))
-        if self.several_baskets or not likely:
+        if self._repeats_help or self.several_baskets or not likely:
             return 0
         items = min(len(shares), 2 + max(itemset.rarest for itemset in likely))
         if sum(itemset.share for itemset in likely) > _DENSE * len(likely):
@@ -136,6 +136,11 @@ class Planner:
         return Plan(kind, counts, counts)
 
     @property
+    def _repeats_help(self) -> bool:
+        """Whether the mean of two answers has no more noise than one answer by all of the budget: not without δ."""
+        return self.variance(2) <= 2 * self.variance(1)
+
+    @property
     def cells_sensitivity(self) -> int:
         """One unit comes into a cell, or leaves one, or both."""
         return _changes(self.neighbors)
@@ -151,13 +156,10 @@ class Planner:
         return max(self.goal.support, last)
 
     def _counts(self, kind: Kind, likely: int, least: float) -> int:
-        """As many as k asks for; for all of some support, as many as keep the noise of each below that.
-
-        Not where the noise of two answers, in a mean, is more than that of one by all of the budget.
-        """
+        """As many as k asks for; for all of some support, as many as keep the noise of each below that."""
         if self.goal.k is not None:
             return ceil(COUNTS_A_PLACE * self.goal.k)
-        if self.variance(2) > 2 * self.variance(1):
+        if not self._repeats_help:
             return min(_MOST_COUNTS, max(LEAST_COUNTS, ceil(COUNTS_A_PLACE * likely)))
         halves = 4 if isinstance(kind, (Centred, Signed)) else 1
         largest = halves * (least / _DEVIATIONS) ** 2
