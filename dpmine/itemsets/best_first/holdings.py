@@ -124,7 +124,7 @@ class Holdings:
                 words = part.words[list(items), start : start + _AT_ONCE]
                 bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
                 places = (bits.astype(np.int64) << np.arange(len(items))[:, None]).sum(axis=0)
-                counts += np.bincount(places, minlength=len(counts))
+                counts += part.times * np.bincount(places, minlength=len(counts))
         counts[0] = self.units - counts[1:].sum()  # behind the last basket, bits are 0; some units have no basket
         return counts
 

@@ -144,7 +144,7 @@ class Planner:
         shares = _shares(weights, gauge)
         wanted = islice(likely_itemsets(shares, self.goal.sizes), self.goal.k or _MOST_COUNTS)
         likely = list(takewhile(lambda itemset: itemset.share * gauge.units >= self.goal.support, wanted))
-        if self.several_baskets or not likely:
+        if self._repeats_help or self.several_baskets or not likely:
             return 0
         items = min(len(shares), 2 + max(itemset.rarest for itemset in likely))
         if sum(itemset.share for itemset in likely) > _DENSE * len(likely):
@@ -172,10 +172,7 @@ class Planner:
         return max(self.goal.support, last)
 
     def _counts(self, kind: Kind, likely: int, least: float) -> int:
-        """As many as k asks for; for all of some support, as many as keep the noise of each below that.
-
-        Not where the noise of two answers, in a mean, is more than that of one by all of the budget.
-        """
+        """As many as k asks for; for all of some support, as many as keep the noise of each below that."""
         if self.goal.k is not None:
             return ceil(COUNTS_A_PLACE * self.goal.k)
         if not self._is_gaussian:

@@ -75,6 +75,12 @@ def test_a_unit_stands_for_equal_ones(units: Units, itemsets: list[list[int]], t
     assert capped.spent == here.spent
 
 
+@given(ONE_BASKET, st.integers(1, 5))
+def test_cells_of_units_that_stand_for_equal_ones(units: Units, times: int) -> None:
+    once = RepeatedUnits(**vars(baskets_of(units, len(ITEMS))), times=times)
+    assert Holdings([once], ITEMS).cells(ITEMS).tolist() == holdings(units * times).cells(ITEMS).tolist()
+
+
 def test_two_askers_do_not_share_their_caps() -> None:
     found = holdings([[frozenset({0})]])
     first, second = found.capped(1).support, found.capped(1).support

@@ -1,13 +1,11 @@
-"""Cells of a few chosen items: their distribution, what both stages use, and intervals that hold."""
+"""Cells of a few chosen items: what both stages use, and intervals that hold."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 import pytest
-from support.gallery.lists import Cells, lists
 from support.oracles.itemsets import baskets_of
-from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.best_first.holdings import Holdings
