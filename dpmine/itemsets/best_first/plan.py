@@ -28,6 +28,9 @@ _TOGETHER = Fraction(1, 2)
 """Of ρ, where supports are capped: for the uncertain itemsets, counted once more and all at once."""
 CAPS, _SMALL = range(20, 51), 0.28
 """Supports that a unit adds to, where they are capped: as many as leave a deviation of this share of the least one."""
+_COUNTS_IN_ALL, _FEWEST, _LOOSE, _TIMES_HELD = 5, 30, 40, 5
+"""For all itemsets of some support: counts for each likely one, of which there are at least so many; and a cap of a
+constant and a multiple of what a unit holds of these on average."""
 _NOISY, _THIN = 0.35, 15.0
 """They are where a support's deviation exceeds this share of the least one, and a unit holds fewer likely itemsets."""
 _DEVIATIONS = 4.0
@@ -99,10 +102,12 @@ class Planner:
         """By the items' noisy weights: a cap keeps noise small where units hold few of what is counted."""
         kind, shares = self._kind(), _shares(weights, gauge)
         most = _MOST_COUNTS if self.goal.k is None else ceil(COUNTS_A_PLACE * self.goal.k)
-        likely = likely_shares(shares, most)
-        least = self._least(likely, gauge.units)
-        likely = [share for share in likely if share * gauge.units >= least] if self.goal.k is None else likely
+        candidates = likely_shares(shares, most)
+        least = self._least(candidates, gauge.units)
+        likely = [share for share in candidates if share * gauge.units >= least or self.goal.k is not None]
         counts, cap = self._counts(kind, len(likely), least), self._cap(least)
+        if self.goal.k is None and (plan := self._loosely_capped(kind, candidates, len(likely), counts)) is not None:
+            return plan
         capped = capped_sensitivity(cap, self.neighbors)
         if _NOISY * least < self._deviation(counts, gauge) and sum(likely) < _THIN and capped < counts:
             return self._capped(cap, counts)
@@ -121,6 +126,19 @@ class Planner:
             return Plan(Capped(cap), ceil(counts * CAPPED_A_PLACE / COUNTS_A_PLACE), sensitivity, 0, _TOGETHER)
         more = ceil(counts * _LAPLACE_A_PLACE / COUNTS_A_PLACE)
         return Plan(Capped(cap), more, sensitivity, int(AGAIN * more))
+
+    def _loosely_capped(self, kind: Kind, candidates: Sequence[float], likely: int, counts: int) -> Plan | None:
+        """A cap that hardly any unit reaches, where it has far less noise than that many counts; else None.
+
+        For all itemsets of some support, of which a unit holds more or less, and whose number is not known.
+        """
+        wanted = max(LEAST_COUNTS, _COUNTS_IN_ALL * max(_FEWEST, likely))
+        cap = ceil(_LOOSE + _TIMES_HELD * sum(candidates[:wanted]))
+        sensitivity = capped_sensitivity(cap, self.neighbors)
+        halves = 4 if isinstance(kind, Centred) else 1
+        if isinstance(kind, Signed) or not self._is_gaussian or 2 * halves * sensitivity >= counts:
+            return None
+        return Plan(Capped(cap), wanted, sensitivity, 0, _TOGETHER / 2)
 
     @property
     def _is_gaussian(self) -> bool:
@@ -144,7 +162,7 @@ class Planner:
         shares = _shares(weights, gauge)
         wanted = islice(likely_itemsets(shares, self.goal.sizes), self.goal.k or _MOST_COUNTS)
         likely = list(takewhile(lambda itemset: itemset.share * gauge.units >= self.goal.support, wanted))
-        if self._repeats_help or self.several_baskets or not likely:
+        if self._is_gaussian or self.several_baskets or not likely:
             return 0
         items = min(len(shares), 2 + max(itemset.rarest for itemset in likely))
         if sum(itemset.share for itemset in likely) > _DENSE * len(likely):

@@ -153,8 +153,8 @@ def shared_supports(parts: Iterable[HeldItems], itemsets: Sequence[Itemset], sha
         for itemset in itemsets:
             held += _bits(part, itemset)
         for place, itemset in enumerate(itemsets):
-            totals[place] += _sum_of(shares, held[_bits(part, itemset).view(np.bool_)])
-        totals[-1] += _sum_of([shares[0] - share for share in shares], held)
+            totals[place] += part.times * _sum_of(shares, held[_bits(part, itemset).view(np.bool_)])
+        totals[-1] += part.times * _sum_of([shares[0] - share for share in shares], held)
     return totals
 
 

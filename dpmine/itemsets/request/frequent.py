@@ -179,17 +179,6 @@ def _max_size(wanted: int | None, items: int | None) -> int:
     return size
 
 
-def _delta(given: Number, catalogue_size: int | None) -> Fraction:
-    """Raises BadParameter for 0 where items are not public: one unit's own items would show."""
-    delta = delta_of(given)
-    if not delta and catalogue_size is None:
-        raise BadParameter(
-            "Items that are not public are found with a delta above 0: give it (`delta=1e-6`), or the public list of "
-            "all items (`catalogue=FILE`)."
-        )
-    return delta
-
-
 def _catalogue(given: object) -> pa.Array | None:
     if is_from_data(given):
         raise BadParameter(

@@ -18,6 +18,7 @@ from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.itemsets.best_first.order import Goal
 from dpmine.itemsets.best_first.together import WHOLE, Together, shared_supports, uncertain
 from dpmine.itemsets.release.noise import DiscreteGaussian
+from dpmine.itemsets.transactions.repeated import RepeatedUnits
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
@@ -43,6 +44,14 @@ def holdings(units: list[Unit]) -> Holdings:
 def added(together: Together, units: list[Unit]) -> list[int]:
     shares = together.shares(len(ITEMSETS))
     return shared_supports(holdings(units).parts, ITEMSETS, shares)
+
+
+@given(UNITS, st.integers(1, 6), st.integers(2, 5))
+def test_a_unit_stands_for_equal_ones(units: list[Unit], most: int, times: int) -> None:
+    shares = Together(NOISE, 1, LEVEL, most).shares(len(ITEMSETS))
+    once = RepeatedUnits(**vars(baskets_of(units, len(ITEMS))), times=times)
+    found = shared_supports(Holdings([once], ITEMS).parts, ITEMSETS, shares)
+    assert found == shared_supports(holdings(units * times).parts, ITEMSETS, shares)
 
 
 @given(UNITS, st.integers(1, 6))

@@ -13,17 +13,6 @@ from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.ways.basis import Basis
 from dpmine.privacy import Neighbors
 
-ROWS = [frozenset({0}), frozenset({0, 1}), frozenset[int]()]
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("relation", Neighbors)
-def test_law_of_the_cells(relation: Neighbors) -> None:
-    """Chi^2 of 2,000 draws at a nominal 1e-9."""
-    cells = lists()[f"cells of an item, {relation}"].target
-    assert isinstance(cells, Cells)
-    assert chi_square_p(tally(lambda: cells.run(ROWS, SystemBits()), 2000), cells.law(ROWS)) > 1e-9
-
 
 @pytest.mark.parametrize("relation", Neighbors)
 @pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(2)), DiscreteGaussian(Fraction(1, 10))])
