@@ -29,8 +29,10 @@ _TOGETHER = Fraction(1, 2)
 CAPS, _SMALL = range(20, 51), 0.28
 """Supports that a unit adds to, where they are capped: as many as leave a deviation of this share of the least one."""
 _COUNTS_IN_ALL, _FEWEST, _LOOSE, _TIMES_HELD = 5, 30, 40, 5
-"""For all itemsets of some support: counts for each likely one, of which there are at least so many; and a cap of a
-constant and a multiple of what a unit holds of these on average."""
+"""For all itemsets of some support: counts for each likely one; how many of these there are at least.
+
+The cap is a constant, and a multiple of what a unit holds of these on average.
+"""
 _NOISY, _THIN = 0.35, 15.0
 """They are where a support's deviation exceeds this share of the least one, and a unit holds fewer likely itemsets."""
 _DEVIATIONS = 4.0
