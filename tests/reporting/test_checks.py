@@ -36,7 +36,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = [
     (PAIRS, {"unit": ["customer", "till"]}, BadData, "job 'Pairs': There is no column 'till'"),
     (PAIRS, {"size": 0}, BadParameter, "job 'Pairs': size"),
     (PAIRS, {"mechanism": "best"}, BadParameter, "job 'Pairs': mechanism"),
-    (PAIRS, {"mechanism": "exact"}, dpmine.NotPrivate, "job 'Pairs': "),
+    (PAIRS, {"mechanism": "exact"}, dpmine.NotPrivate, "job 'Pairs': a report has private results only"),
     (PAIRS, {"mechanism": "exponential"}, BadParameter, "job 'Pairs': exponential chooses among all itemsets"),
     (PAIRS, {"catalogue": "from-data"}, dpmine.NotPrivate, "a report has private results only"),
     (PAIRS, {"memory": "much"}, BadParameter, "job 'Pairs': memory"),

@@ -94,7 +94,8 @@ class TopItemsetJob(ItemsetJob):
         """The guarantee, before the unit is known, with other options; no input is opened. Raises BadParameter."""
         from dpmine.itemsets.request.query import Query, Request
 
-        arguments, names = {**self._arguments, **others}, {field.name for field in fields(Query)}
+        # What is not private is no mistake of options: the batch has the message on that.
+        arguments, names = {**self._arguments, **others, "not_private": True}, {field.name for field in fields(Query)}
         return Request.of(Query(**{name: value for name, value in arguments.items() if name in names})).guarantee
 
     def _answer(self, **others: Any) -> Any:
