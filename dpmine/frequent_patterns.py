@@ -15,14 +15,16 @@ import numpy as np
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.io.arrow import integer_array
+from dpmine.itemsets.counting.lists import order_of, taken
 from dpmine.itemsets.counting.miner import BasketsInMemory
-from dpmine.itemsets.exact_supports import ListRoom, frozensets
-from dpmine.itemsets.transactions.interface import Itemsets, starts_of
+from dpmine.itemsets.exact_supports import frozensets
+from dpmine.itemsets.transactions.interface import starts_of
+from dpmine.itemsets.transactions.lists import ItemsetLists, ListRoom
 from dpmine.itemsets.transactions.memory import MemoryBudget
 from dpmine.parameters import least_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -124,15 +126,15 @@ def _frequent(
 
     if not 0.0 < min_support <= 1.0:
         raise BadParameter(f"`min_support` must be a positive number within the interval `(0, 1]`. Got {min_support}.")
-    least, parts, shares = float(min_support), [], [np.zeros(0)]
+    least, lists, shares = float(min_support), ItemsetLists.of([]), np.zeros(0)
     if df.size:
         cells = _Cells.with_gaps(df, least) if gaps else _Cells.of(df, least)
-        for size, found, share in _sizes(cells, least, max_len or df.shape[1]):
-            told(size, len(found))
-            parts.append(found)
-            shares.append(share)
-    itemsets = frozensets(parts, df.columns.tolist() if names else list(range(df.shape[1])))
-    return pd.DataFrame({"support": np.concatenate(shares), "itemsets": pd.Series(itemsets, dtype="object")})
+        lists, shares = _by_size(cells, least, max_len or df.shape[1])
+        for size, count in enumerate(np.bincount(lists.sizes).tolist()[1:], start=1):
+            told(size, count)
+    columns = df.columns.tolist() if names else list(range(df.shape[1]))
+    itemsets = frozensets(lists, np.arange(len(shares)), columns)
+    return pd.DataFrame({"support": shares, "itemsets": pd.Series(itemsets, dtype="object")})
 
 
 class _Cells(NamedTuple):
@@ -174,11 +176,17 @@ class _Cells(NamedTuple):
         packed = np.packbits(held, axis=1), np.packbits(~missing, axis=1)
         return cls(len(df), frequent, supports[frequent], _baskets(held | missing), packed)
 
-    def shares(self, found: Itemsets) -> NDArray[np.float64]:
-        """The support of each itemset, as a share."""
+    def shares(self, found: ItemsetLists) -> NDArray[np.float64]:
+        """The support of each itemset, as a share. Requires: sizes never decrease."""
         if self.gaps is None:
             return found.supports / self.rows
-        held, known = (_rows_with_all(packed, found.items) for packed in self.gaps)
+        counts = np.bincount(found.sizes)
+        stretches = np.split(found.codes, np.cumsum(counts * np.arange(len(counts)))[:-1])
+        parts = [part.reshape(-1, size) for size, part in enumerate(stretches[1:], start=1)]
+        held, known = (
+            np.concatenate([np.zeros(0, np.int64), *(_rows_with_all(packed, part) for part in parts)])
+            for packed in self.gaps
+        )
         return np.divide(held, known, out=np.zeros(len(held)), where=known > 0)
 
 
@@ -197,22 +205,16 @@ def _baskets(columns: Any) -> BasketsInMemory:
     return BasketsInMemory(labels, items, starts_of(lengths), units, "row", rows.shape[0] - len(lengths))
 
 
-def _sizes(cells: _Cells, least: float, longest: int) -> Iterator[tuple[int, Itemsets, NDArray[np.float64]]]:
-    """Size after size the itemsets and their shares, by columns, until there is none."""
-    if not len(cells.items):
-        return
-    yield 1, Itemsets(cells.items[:, None], np.zeros(len(cells.items), np.int64)), cells.supports
-    miner = cells.baskets.miner()
+def _by_size(cells: _Cells, least: float, longest: int) -> tuple[ItemsetLists, NDArray[np.float64]]:
+    """The itemsets by size, then by columns, and their shares."""
     room = ListRoom(cells.baskets.room_for_lists(MemoryBudget.of(None)), longest, _FEWER, as_objects=True)
-    for size in range(2, min(longest, len(cells.items)) + 1):
-        found = room.itemsets(miner, size, least_count(Fraction(least), cells.rows))
-        if not len(found):
-            return
-        order = np.lexsort(found.items.T[::-1])
-        found = Itemsets(found.items[order], found.supports[order])
-        shares = cells.shares(found)
-        reached = shares >= least
-        yield size, Itemsets(cells.items[found.items[reached]], found.supports[reached]), shares[reached]
+    threshold = least_count(Fraction(least), cells.rows)
+    found = cells.baskets.miner().lists((1, longest), threshold, room)
+    found = taken(found, order_of(found, np.zeros(len(found.supports), np.int64)))
+    shares = cells.shares(found)
+    if not (reached := shares >= least).all():
+        found, shares = taken(found, np.flatnonzero(reached)), shares[reached]
+    return found._replace(codes=cells.items[found.codes]), shares
 
 
 def _flags(df: pd.DataFrame) -> NDArray[np.bool_]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.transactions.interface import Baskets
+from dpmine.itemsets.transactions.lists import ListRoom
 from dpmine.kernels import TO_WRITE, declared, kernel
 from fuzz.choices import Choices
 from fuzz.oracle import Refused, ask, require
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 SHAPES = {
     "arranged": "n n b+1 x x+1 n",
+    "copy_rows": "n r+1 1*r r+1 n",
     "count_items": "n c",
     "count_listed": "n r+1 r c b+x b+x+1 x x",
     "count_pairs": "n r+1 first end c c*c",
@@ -37,6 +39,7 @@ SHAPES = {
     "number_codes": "n c c",
     "occurring": "n c",
     "packed": "2*n 2 c bits n",
+    "order_rows": "n r+1 1*r 6 b bits 1*r",
     "pairs_by_difference": "n n -3 3 0 5 number 6 7",
     "partners_of": "c*c number c",
     "rank_rows": "n r+1 c first end c c end-first n n n",
@@ -115,6 +118,12 @@ def searches(data: bytes) -> None:
     found = miner.itemsets(size, threshold)
     told = dict(zip(map(tuple, found.items.tolist()), found.supports.tolist(), strict=True))
     require(told == wanted, "itemsets")
+    lists = miner.lists((size, size + 2), threshold, ListRoom(10**9, size + 2, "", as_objects=False))
+    starts, codes = lists.starts.tolist(), lists.codes.tolist()
+    listed = {tuple(codes[a:b]): n for a, b, n in zip(starts, starts[1:], lists.supports.tolist(), strict=False)}
+    require(
+        {itemset: n for itemset, n in listed.items() if len(itemset) == size} == wanted, "itemsets of several sizes"
+    )
     require(miner.histogram(size, threshold).to_dict() == dict(Counter(wanted.values())), "supports")
     support, number = threshold + choices.byte() % 3, choices.byte() % 9
     one = ask(lambda: miner.nth(size, support, number))

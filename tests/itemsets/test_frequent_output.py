@@ -57,7 +57,9 @@ def test_text_names_each_itemset_with_what_is_sure_and_says_what_may_be_missing(
     assert all(abs(int(row[0].replace(",", "")) - TRUE[row[-1]]) < 200 for row in rows)
     assert {row[3] for row in rows} == {"yes"}
     missing, guarantee = lines[len(TRUE) :]
-    assert "no itemset of up to 5 of the 5 counted items, beside these and their subsets, has a support above" in missing
+    assert (
+        "no itemset of up to 5 of the 5 counted items, beside these and their subsets, has a support above" in missing
+    )
     assert guarantee == "(ε = 50, δ = 1e-06 per unit, neighbours replace-one)"
 
 

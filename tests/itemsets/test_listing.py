@@ -175,7 +175,9 @@ def test_all_sizes_together_stay_within_the_limit() -> None:
         list_supports(baskets, size="1-19", min_support=1, memory="80MB")
 
 
-def test_no_size_is_searched_behind_one_that_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+@every("size", ["1-4", "2-900000000"])
+def test_a_search_ends_where_nothing_is_left(size: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All larger sizes are found by one search: none is asked for by itself."""
     searched: list[int] = []
     whole = Miner.itemsets
 
@@ -184,8 +186,8 @@ def test_no_size_is_searched_behind_one_that_has_none(monkeypatch: pytest.Monkey
         return whole(miner, size, threshold, **options)
 
     monkeypatch.setattr(Miner, "itemsets", noted)
-    dpmine.itemset_supports([["a", "b"], ["c", "d"]], size=(1, 4))
-    assert searched == [1, 2, 3]
+    assert len(dpmine.itemset_supports([["a", "b", "c"], ["c", "d"]], size=size)) == (9 if size == "1-4" else 5)
+    assert searched == ([1] if size == "1-4" else [])
 
 
 def test_pandas_frames_of_mlxtend_are_read() -> None:

@@ -1,0 +1,148 @@
+"""Itemsets of several sizes from one search, and their order."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpmine.itemsets.counting.arrays import Bitmaps, Lists, Watch
+from dpmine.itemsets.counting.rows import streamed, thread_count
+from dpmine.itemsets.transactions.interface import starts_of
+from dpmine.itemsets.transactions.lists import ItemsetLists
+from dpmine.kernels import INSTRUCTIONS, kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dpmine.itemsets.counting.field import Field
+    from dpmine.itemsets.transactions.lists import Itemsets, ListRoom
+
+_CHUNK = 1 << 21  # item codes that a thread writes down before it makes room for more
+_THREAD_STEPS = 500_000  # of a forecast of the work: fewer are not worth a second thread
+_DONE, _FULL = 0, 1  # what the kernels return
+
+_list_rows, _list_maps = kernel("list_rows"), kernel("list_maps")
+
+
+class ListSearch:
+    """One search of a field for the itemsets of several sizes, by threads that share its first items."""
+
+    def __init__(self, field: Field, sizes: tuple[int, int], threshold: int, room: ListRoom) -> None:
+        """Of 2 items and more. Requires: no itemset of the field has more than sizes[1]."""
+        self._field = field
+        self._sizes = sizes
+        self._threshold = threshold
+        self._room = room
+        self._deepest = _deepest(sizes, room)
+        self._next = np.array([field.first], np.int64)
+        threads = min(thread_count(), 1 + field.steps // _THREAD_STEPS)
+        self._stop, self._done = np.ones(1, np.int64), np.zeros(threads)
+        self._used = np.zeros(threads, np.int64)
+
+    def lists(self, known: list[Itemsets]) -> ItemsetLists:
+        """What is known and what is found; raises BadParameter before it takes more than there is room for."""
+        chunks = [self._known(part) for part in known]
+        with closing(streamed(self._found, range(len(self._done)), len(self._done), self)) as parts:
+            for part in parts:
+                chunks += part
+        self._room.left -= int(self._used.sum())
+        return _joined(chunks)
+
+    def _found(self, thread: int) -> list[Lists]:
+        """What one thread finds, in chunks."""
+        watch = Watch(self._stop, self._done[thread : thread + 1])
+        search = _list_maps if isinstance(self._field.where, Bitmaps) else _list_rows
+        path, room, chunks = np.zeros(self._deepest + 1, np.int64), _CHUNK, []
+        while True:
+            chunk = self._chunk(room, path)
+            state = search(*self._field.where, *chunk, *watch, self._next, self._field.end, INSTRUCTIONS)
+            self._used[thread] += self._bytes(chunk)
+            if state not in {_DONE, _FULL} or self._used.sum() > self._room.left:
+                self.end()
+                raise self._room.too_many()
+            chunks.append(chunk)
+            if state == _DONE:
+                return chunks
+            if not chunk.used[0]:  # not even the itemsets that go on from one prefix fit
+                room *= 2
+
+    def _known(self, part: Itemsets) -> Lists:
+        """Itemsets of one size as a chunk."""
+        chunk = self._chunk(0, np.zeros(0, np.int64))
+        size, codes = part.items.shape[1], part.items.ravel()
+        ends, used = size * np.arange(1, len(part) + 1), np.array([len(part), len(codes)])
+        return chunk._replace(codes=codes, ends=ends, supports=part.supports, used=used)
+
+    def _chunk(self, room: int, path: NDArray[np.int64]) -> Lists:
+        """Room for a number of item codes."""
+        itemsets = room // self._sizes[0] + 1
+        return Lists(
+            self._threshold,
+            *self._sizes,
+            self._deepest,
+            codes=np.empty(room, np.int32),
+            ends=np.empty(itemsets, np.int64),
+            supports=np.empty(itemsets, np.int64),
+            used=np.zeros(2, np.int64),
+            path=path,
+        )
+
+    def _bytes(self, chunk: Lists) -> int:
+        ends = chunk.ends[: chunk.used[0]]
+        counts = np.bincount(np.diff(ends, prepend=0))
+        return sum(int(counts[size]) * self._room.cost(size) for size in np.flatnonzero(counts).tolist())
+
+    def share(self) -> float:
+        """See `Watched`."""
+        return min(1.0, float(self._done.sum()) / (self._field.whole or 1.0))
+
+    def end(self) -> None:
+        """See `Watched`."""
+        self._stop[0] = 0
+
+
+def _deepest(sizes: tuple[int, int], room: ListRoom) -> int:
+    """The most items of an itemset whose subsets may fit."""
+    deepest = sizes[0]
+    while deepest < sizes[1] and room.subsets(deepest + 1, sizes[0]) <= room.left:
+        deepest += 1
+    return deepest
+
+
+def _joined(chunks: list[Lists]) -> ItemsetLists:
+    """The chunks one after the other; what a chunk held is given back as soon as it was copied."""
+    itemsets, codes = (int(sum(chunk.used[which] for chunk in chunks)) for which in (0, 1))
+    lists = ItemsetLists(np.empty(codes, np.int32), np.zeros(itemsets + 1, np.int64), np.empty(itemsets, np.int64))
+    first = begin = 0
+    chunks.reverse()
+    while chunks:
+        chunk = chunks.pop()
+        more, length = chunk.used.tolist()
+        lists.codes[begin : begin + length] = chunk.codes[:length]
+        np.add(chunk.ends[:more], begin, out=lists.starts[first + 1 : first + more + 1])
+        lists.supports[first : first + more] = chunk.supports[:more]
+        first, begin = first + more, begin + length
+    return lists
+
+
+_order_rows, _copy_rows = kernel("order_rows"), kernel("copy_rows")
+
+
+def order_of(lists: ItemsetLists, ranks: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    """int64[k]: the itemsets by decreasing rank ≥ 0 (by default the support), then by size, then by items."""
+    ranks = lists.supports if ranks is None else ranks
+    order = np.empty(len(ranks), np.int64)
+    levels, longest = int(ranks.max(initial=0)) + 1, int(lists.sizes.max(initial=1))
+    bits = max(1, int(lists.codes.max(initial=0)).bit_length())
+    _order_rows(lists.codes, lists.starts, ranks, levels, longest.bit_length(), bits, order)
+    return order
+
+
+def taken(lists: ItemsetLists, order: NDArray[np.int64]) -> ItemsetLists:
+    """Some of the itemsets, in this order."""
+    starts = starts_of(lists.starts[order + 1] - lists.starts[order])
+    codes = np.empty(starts[-1], np.int32)
+    _copy_rows(lists.codes, lists.starts, order, starts, codes)
+    return ItemsetLists(codes, starts, lists.supports[order])
