@@ -1,4 +1,6 @@
-"""fpgrowth and apriori as mlxtend's users call them, counted by dpmine. NOT private: exact supports of one-hot frames.
+"""What mlxtend's users call, counted by dpmine: fpgrowth, apriori, hmine and fpmax; and mlxtend's association_rules.
+
+NOT private: exact supports of one-hot frames.
 
     from dpmine.frequent_patterns import fpgrowth   # instead of mlxtend.frequent_patterns
 
@@ -12,10 +14,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from mlxtend.frequent_patterns import association_rules
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.io.arrow import integer_array
-from dpmine.itemsets.counting.lists import order_of, taken
+from dpmine.itemsets.counting.lists import order_of, taken, with_superset
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.exact_supports import frozensets
 from dpmine.itemsets.transactions.interface import starts_of
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["apriori", "fpgrowth"]
+__all__ = ["apriori", "association_rules", "fpgrowth", "fpmax", "hmine"]
 
 _MISSING = "NaN values are not permitted in the DataFrame when null_values=False."
 _ALLOWED = "The allowed values for a DataFrame are True, False, 0, 1{}: convert the columns that hold others."
@@ -71,12 +74,7 @@ def fpgrowth(
     See Also:
         dpmine.top_itemsets: the best itemsets, chosen with differential privacy.
     """
-
-    def told(size: int, count: int) -> None:
-        if verbose:
-            print(f"\r{count} itemset(s) of size {size}")
-
-    return _frequent(df, min_support, max_len, told, names=use_colnames, gaps=null_values)
+    return _frequent(df, min_support, max_len, _teller(verbose), names=use_colnames, gaps=null_values)
 
 
 def apriori(
@@ -113,6 +111,64 @@ def apriori(
     return found
 
 
+def hmine(
+    df: pd.DataFrame,
+    min_support: float = 0.5,
+    use_colnames: bool = False,
+    max_len: int | None = None,
+    verbose: int = 0,
+) -> pd.DataFrame:
+    """All itemsets of a one-hot frame with a support of at least `min_support`. NOT private.
+
+    The parameters, the result, and what is raised are those of `fpgrowth`; itemsets are counted in the same way.
+
+    Example:
+        >>> import pandas as pd
+        >>> from dpmine.frequent_patterns import hmine
+        >>> hmine(pd.DataFrame([[1, 1], [1, 0]]), min_support=0.6).support.tolist()
+        [1.0]
+
+    See Also:
+        fpgrowth: the same with one parameter more.
+    """
+    return _frequent(df, min_support, max_len, _teller(verbose), names=use_colnames)
+
+
+def fpmax(
+    df: pd.DataFrame,
+    min_support: float = 0.5,
+    null_values: bool = False,
+    use_colnames: bool = False,
+    max_len: int | None = None,
+    verbose: int = 0,
+) -> pd.DataFrame:
+    """The maximal itemsets of a one-hot frame: no superset has a support of at least `min_support`. NOT private.
+
+    `max_len` leaves out the maximal itemsets that have more items. Where entries are missing, an itemset is maximal if
+    no superset is looked for. The parameters, the columns, the order, and what is raised are those of `fpgrowth`.
+
+    Example:
+        >>> import pandas as pd
+        >>> from dpmine.frequent_patterns import fpmax
+        >>> fpmax(pd.DataFrame([[1, 1], [1, 0]]), min_support=0.5).itemsets.tolist()
+        [frozenset({0, 1})]
+
+    See Also:
+        fpgrowth: all itemsets.
+    """
+    return _frequent(df, min_support, max_len, _teller(verbose), names=use_colnames, gaps=null_values, maximal=True)
+
+
+def _teller(verbose: int) -> Callable[[int, int], None]:
+    """What says how many itemsets there are of a size."""
+
+    def told(size: int, count: int) -> None:
+        if verbose:
+            print(f"\r{count} itemset(s) of size {size}")
+
+    return told
+
+
 def _frequent(
     df: pd.DataFrame,
     min_support: float,
@@ -121,6 +177,7 @@ def _frequent(
     *,
     names: bool,
     gaps: bool = False,
+    maximal: bool = False,
 ) -> pd.DataFrame:
     import pandas as pd
 
@@ -129,7 +186,7 @@ def _frequent(
     least, lists, shares = float(min_support), ItemsetLists.of([]), np.zeros(0)
     if df.size:
         cells = _Cells.with_gaps(df, least) if gaps else _Cells.of(df, least)
-        lists, shares = _by_size(cells, least, max_len or df.shape[1])
+        lists, shares = _by_size(cells, least, max_len or df.shape[1], maximal=maximal)
         for size, count in enumerate(np.bincount(lists.sizes).tolist()[1:], start=1):
             told(size, count)
     columns = df.columns.tolist() if names else list(range(df.shape[1]))
@@ -179,7 +236,8 @@ class _Cells(NamedTuple):
     def shares(self, found: ItemsetLists) -> NDArray[np.float64]:
         """The support of each itemset, as a share. Requires: sizes never decrease."""
         if self.gaps is None:
-            return found.supports / self.rows
+            shares: NDArray[np.float64] = found.supports / self.rows
+            return shares
         counts = np.bincount(found.sizes)
         stretches = np.split(found.codes, np.cumsum(counts * np.arange(len(counts)))[:-1])
         parts = [part.reshape(-1, size) for size, part in enumerate(stretches[1:], start=1)]
@@ -187,7 +245,7 @@ class _Cells(NamedTuple):
             np.concatenate([np.zeros(0, np.int64), *(_rows_with_all(packed, part) for part in parts)])
             for packed in self.gaps
         )
-        return np.divide(held, known, out=np.zeros(len(held)), where=known > 0)
+        return np.asarray(np.divide(held, known, out=np.zeros(len(held)), where=known > 0), np.float64)
 
 
 def _baskets(columns: Any) -> BasketsInMemory:
@@ -205,12 +263,15 @@ def _baskets(columns: Any) -> BasketsInMemory:
     return BasketsInMemory(labels, items, starts_of(lengths), units, "row", rows.shape[0] - len(lengths))
 
 
-def _by_size(cells: _Cells, least: float, longest: int) -> tuple[ItemsetLists, NDArray[np.float64]]:
+def _by_size(cells: _Cells, least: float, longest: int, *, maximal: bool) -> tuple[ItemsetLists, NDArray[np.float64]]:
     """The itemsets by size, then by columns, and their shares."""
-    room = ListRoom(cells.baskets.room_for_lists(MemoryBudget.of(None)), longest, _FEWER, as_objects=True)
-    threshold = least_count(Fraction(least), cells.rows)
-    found = cells.baskets.miner().lists((1, longest), threshold, room)
-    found = taken(found, order_of(found, np.zeros(len(found.supports), np.int64)))
+    further = longest + maximal  # what contains an itemset of the largest size decides about it
+    room = ListRoom(cells.baskets.room_for_lists(MemoryBudget.of(None)), further, _FEWER, as_objects=True)
+    found = cells.baskets.miner().lists((1, further), least_count(Fraction(least), cells.rows), room)
+    order = order_of(found, np.zeros(len(found.supports), np.int64))
+    if maximal:
+        order = order[(~with_superset(found, equal=False) & (found.sizes <= longest))[order]]
+    found = taken(found, order)
     shares = cells.shares(found)
     if not (reached := shares >= least).all():
         found, shares = taken(found, np.flatnonzero(reached)), shares[reached]

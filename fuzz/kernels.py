@@ -35,6 +35,7 @@ SHAPES = {
     "frequent_pairs": "c*c number",
     "levels_of_pairs": "c*c number n",
     "listed_pairs": "c*c c number 2*n n",
+    "mark_supersets": "n r+1 1*r r",
     "measure": "n r+1 r c c c",
     "number_codes": "n c c",
     "occurring": "n c",

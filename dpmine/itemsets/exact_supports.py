@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, is_integer
 from dpmine.io.python_values import as_texts, items_of
 from dpmine.io.source import ColumnNames, Columns
-from dpmine.itemsets.counting.lists import order_of, taken
+from dpmine.itemsets.counting.lists import order_of, taken, with_superset
 from dpmine.itemsets.transactions.lists import ListRoom
 from dpmine.itemsets.transactions.memory import MemoryBudget
 from dpmine.ledger.charging import DryRun
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 24  # bytes of the itemsets that are written at a time
 _OBJECT, _ROW = 64, 512  # bytes an item and an itemset take as Python objects and as text
 _ITEMSETS_PER_BLOCK = 1 << 16  # itemsets whose items are looked up at a time
+_ALL_SIZES = "1-999999999"
 _FOR_FILES = "raise `min_support` or `memory`, or lower the largest `size`"
 _FOR_FRAMES = "raise min_support or memory, lower the largest size, or write Parquet with dpmine supports"
 
@@ -58,12 +60,14 @@ def itemset_supports(
     catalogue: object = None,
     memory: int | str | None = None,
     engine: str = LOCAL,
+    maximal: bool = False,
+    closed: bool = False,
 ) -> pd.DataFrame:
     """The exact supports of all itemsets with at least `min_support`. NOT private.
 
     Args:
         data: all that `top_itemset` reads, which says more of the arguments that both have.
-        size: items in an itemset: 2, or a range "2-3".
+        size: items in an itemset: 2, a range "2-3", or "all".
         min_support: a count of units: an integer, or text such as "100". Any other number is a share of the units:
             0.01, "1.0", "1/3", "2%". Shares are compared as floats, so 5 of 6 units reach 5/6.
         as_fraction: whether supports are shares of the units instead of counts. A lift computed from them needs units
@@ -76,6 +80,8 @@ def itemset_supports(
         catalogue: a list of items; others are left out. None: all items that occur.
         memory: the most to use, in bytes or as text such as "4GB" (default: half of the machine).
         engine: "local" or "spark".
+        maximal: list only itemsets of which no superset has the least support.
+        closed: list only itemsets of which no superset has the same support.
 
     Returns a frame with the columns support and itemsets (frozensets), by decreasing support, then by items.
     Raises BadParameter, BadData or UnreadableFile. A frame that does not fit into `memory` is rejected before it is
@@ -85,6 +91,8 @@ def itemset_supports(
         >>> import dpmine
         >>> dpmine.itemset_supports([["a", "b"], ["a", "b", "c"], ["a"]], size=2).support.tolist()
         [2, 1, 1]
+        >>> dpmine.itemset_supports([["a", "b"], ["a", "b", "c"], ["a"]], size="all", closed=True).support.tolist()
+        [3, 2, 1]
 
     See Also:
         top_itemsets: the best itemsets, chosen with differential privacy.
@@ -102,6 +110,8 @@ def itemset_supports(
         catalogue=catalogue,
         memory=memory,
         engine=engine,
+        maximal=maximal,
+        closed=closed,
         as_objects=True,
     )
     return listed.frame()
@@ -176,6 +186,8 @@ def list_supports(
     catalogue: object = None,
     memory: int | str | None = None,
     engine: str = LOCAL,
+    maximal: bool = False,
+    closed: bool = False,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
     as_objects: bool = False,
@@ -197,7 +209,10 @@ def list_supports(
             raise DryRun("supports", _NO_GUARANTEE)
 
     columns = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot)
-    sizes = parse_sizes(size)
+    smallest, largest = parse_sizes(_ALL_SIZES if size == "all" else size)
+    if maximal and closed:
+        raise BadParameter("`maximal` and `closed` exclude each other: every maximal itemset is closed.")
+    further = largest + (maximal or closed)  # what contains an itemset of the largest size decides about it
     limit = count_or_share("min_support", min_support)
     budget = MemoryBudget.of(memory)
     read = read_transactions(
@@ -214,10 +229,13 @@ def list_supports(
         baskets = read.transactions
         threshold = limit if isinstance(limit, int) else least_count(limit, baskets.total_units)
         advice = _FOR_FRAMES if as_objects else _FOR_FILES
-        room = ListRoom(baskets.room_for_lists(budget), sizes[1], advice, as_objects)
-        lists = baskets.miner().lists(sizes, threshold, room)
+        room = ListRoom(baskets.room_for_lists(budget), further, advice, as_objects)
+        lists = baskets.miner().lists((smallest, further), threshold, room)
         units = baskets.total_units if as_fraction else None
-    return ListedSupports(lists, order_of(lists), units, baskets.labels)
+    order = order_of(lists)
+    if maximal or closed:
+        order = order[(~with_superset(lists, equal=closed) & (lists.sizes <= largest))[order]]
+    return ListedSupports(lists, order, units, baskets.labels)
 
 
 def frozensets(lists: ItemsetLists, order: NDArray[np.int64], names: list[Item]) -> NDArray[np.object_]:

@@ -127,7 +127,8 @@ def _joined(chunks: list[Lists]) -> ItemsetLists:
     return lists
 
 
-_order_rows, _copy_rows = kernel("order_rows"), kernel("copy_rows")
+_order_rows, _copy_rows, _mark_supersets = kernel("order_rows"), kernel("copy_rows"), kernel("mark_supersets")
+_SUPERSET, _EQUAL_SUPERSET = 1, 2  # bits of the last one's flags
 
 
 def order_of(lists: ItemsetLists, ranks: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
@@ -138,6 +139,14 @@ def order_of(lists: ItemsetLists, ranks: NDArray[np.int64] | None = None) -> NDA
     bits = max(1, int(lists.codes.max(initial=0)).bit_length())
     _order_rows(lists.codes, lists.starts, ranks, levels, longest.bit_length(), bits, order)
     return order
+
+
+def with_superset(lists: ItemsetLists, *, equal: bool) -> NDArray[np.bool_]:
+    """bool[k]: whether another of the itemsets has one item more; `equal`: and the same support."""
+    flags = np.zeros(len(lists.supports), np.uint8)
+    _mark_supersets(lists.codes, lists.starts, lists.supports, flags)
+    found: NDArray[np.bool_] = flags & (_EQUAL_SUPERSET if equal else _SUPERSET) != 0
+    return found
 
 
 def taken(lists: ItemsetLists, order: NDArray[np.int64]) -> ItemsetLists:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,12 +14,9 @@ from support.oracles.itemsets import Units, all_supports, baskets_of
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.counting import lists
-from dpmine.itemsets.counting.lists import order_of, taken
+from dpmine.itemsets.counting.lists import order_of, taken, with_superset
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.transactions.lists import ListRoom, by_size
-
-if TYPE_CHECKING:
-    from dpmine.itemsets.transactions.lists import ItemsetLists
+from dpmine.itemsets.transactions.lists import ItemsetLists, ListRoom, by_size
 
 CATALOGUE = 9
 BASKET = st.frozensets(st.integers(0, CATALOGUE - 1), min_size=1, max_size=7)
@@ -44,7 +40,7 @@ def in_order(rows: list[Row]) -> list[Row]:
 
 
 def wanted(units: Units, sizes: tuple[int, int], threshold: int) -> list[Row]:
-    largest = max((len(basket) for unit in units for basket in unit), default=0)
+    largest = max((len(set(basket)) for unit in units for basket in unit), default=0)
     rows = [row for size in range(sizes[0], min(sizes[1], largest) + 1) for row in all_supports(units, size).items()]
     return in_order([(itemset, support) for itemset, support in rows if support >= threshold])
 
@@ -108,12 +104,27 @@ def test_itemsets_that_do_not_fit_together_are_refused(monkeypatch: pytest.Monke
         Miner(baskets_of(units)).lists((2, 5), 2, room_of(5, cost - 1))
 
 
+@settings(max_examples=examples(400))
+@given(st.one_of(MANY_BASKETS, ONE_BASKET), st.integers(1, 4), st.integers(1, 6))
+def test_supersets_against_brute_force(units: Units, threshold: int, largest: int) -> None:
+    rows = wanted(units, (1, largest), threshold)
+    found = Miner(baskets_of(units)).lists((1, largest), threshold, room_of(largest))
+    for equal in (False, True):
+        contained = with_superset(found, equal=equal).tolist()
+        told = [row for row, is_contained in zip(rows_of(found), contained, strict=True) if not is_contained]
+        assert in_order(told) == [
+            (items, support)
+            for items, support in rows
+            if not any(set(items) < set(other) and (not equal or support == more) for other, more in rows)
+        ]
+
+
 @settings(max_examples=examples(200))
 @given(st.lists(st.tuples(st.integers(0, 3), st.frozensets(st.integers(0, 2**31 - 1), max_size=40)), max_size=40))
 def test_order_of_any_itemsets(rows: list[tuple[int, frozenset[int]]]) -> None:
     """Long ones, with large codes, of which many have the first items in common."""
     parts = [sorted({1, 2, 3, 5} | itemset) for _, itemset in rows]
-    found = lists.ItemsetLists(
+    found = ItemsetLists(
         np.array([code for part in parts for code in part], np.int32),
         np.cumsum([0, *map(len, parts)]),
         np.array([support for support, _ in rows], np.int64),
