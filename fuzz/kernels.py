@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SHAPES = {
     "arranged": "n n b+1 x x+1 n",
-    "copy_rows": "n r+1 1*r r+1 n",
+    "copy_rows": "n r+1 1*r b b+1 b 9*n",
     "count_items": "n c",
     "count_listed": "n r+1 r c b+x b+x+1 x x",
     "count_pairs": "n r+1 first end c c*c",
@@ -40,7 +40,7 @@ SHAPES = {
     "number_codes": "n c c",
     "occurring": "n c",
     "packed": "2*n 2 c bits n",
-    "order_rows": "n r+1 1*r 6 b bits 1*r",
+    "order_rows": "n r+1 1*r bits 6 1*r",
     "pairs_by_difference": "n n -3 3 0 5 number 6 7",
     "partners_of": "c*c number c",
     "rank_rows": "n r+1 c first end c c end-first n n n",

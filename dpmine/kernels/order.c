@@ -95,129 +95,151 @@ KERNEL(unpacked, Int64s keys; int64_t size; Int32s present; int64_t bits; Int32s
 typedef struct {
     const int32_t *codes;
     const int64_t *starts;
-    int64_t whole; /* items of a row that its key holds; rows are longer */
+    int64_t bits, whole; /* a key holds that many items, of so many bits each; some rows are longer */
 } Flat;
 
-/* A row: its size and as many of its items as there is room for, and its place. */
+/* The first items of a row as one number, and its place. */
 typedef struct {
     uint64_t key;
     int64_t place;
 } Entry;
 
-enum { FEW = 12 }; /* entries that are sorted by insertion */
+enum { FEW = 8 }; /* entries that are sorted by insertion */
 
-static bool precedes(Entry left, Entry right, const Flat *lists)
+static Entry entry_of(const Flat *rows, int64_t place)
 {
-    if (left.key != right.key)
-        return left.key < right.key;
-    const int32_t *a = lists->codes + lists->starts[left.place], *b = lists->codes + lists->starts[right.place];
-    int64_t size = lists->starts[left.place + 1] - lists->starts[left.place], k = lists->whole;
+    int64_t begin = rows->starts[place], size = rows->starts[place + 1] - begin, shift = 64;
+    Entry entry = {0, place};
+    for (int64_t k = 0; k < size && k < rows->whole; k++)
+        entry.key |= (uint64_t)rows->codes[begin + k] << (shift -= rows->bits);
+    return entry;
+}
+
+/* Whether one row precedes another one of the same size and with the same key. */
+static bool precedes_behind(int64_t left, int64_t right, const Flat *rows)
+{
+    const int32_t *a = rows->codes + rows->starts[left], *b = rows->codes + rows->starts[right];
+    int64_t size = rows->starts[left + 1] - rows->starts[left], k = rows->whole;
+    int64_t other = rows->starts[right + 1] - rows->starts[right];
+    size = size < other ? size : other; /* of one size, says the caller */
     while (k < size && a[k] == b[k])
         k++;
     return k < size && a[k] < b[k];
 }
 
-static void insert_entries(Entry *entries, int64_t length, const Flat *lists)
+INLINE bool precedes(Entry left, Entry right, const Flat *rows)
+{
+    return left.key < right.key || (left.key == right.key && precedes_behind(left.place, right.place, rows));
+}
+
+static void insert_entries(Entry *entries, int64_t length, const Flat *rows)
 {
     for (int64_t k = 1; k < length; k++) {
         Entry entry = entries[k];
         int64_t place = k;
-        for (; place > 0 && precedes(entry, entries[place - 1], lists); place--)
+        for (; place > 0 && precedes(entry, entries[place - 1], rows); place--)
             entries[place] = entries[place - 1];
         entries[place] = entry;
     }
 }
 
 /* Merge sort; where both halves follow each other, as often in the order of a search, they stay. */
-static void sort_entries(Entry *entries, Entry *spare, int64_t length, const Flat *lists)
+static void sort_entries(Entry *entries, Entry *spare, int64_t length, const Flat *rows)
 {
     for (int64_t first = 0; first < length; first += FEW)
-        insert_entries(entries + first, length - first < FEW ? length - first : FEW, lists);
+        insert_entries(entries + first, length - first < FEW ? length - first : FEW, rows);
     for (int64_t run = FEW; run < length; run *= 2)
         for (int64_t first = 0; first + run < length; first += 2 * run) {
             int64_t middle = first + run, end = middle + run < length ? middle + run : length;
-            if (!precedes(entries[middle], entries[middle - 1], lists))
+            if (!precedes(entries[middle], entries[middle - 1], rows))
                 continue;
             memcpy(spare, entries + first, (size_t)run * sizeof *spare);
             int64_t left = 0, right = middle, place = first;
-            while (left < run && right < end)
-                entries[place++] = precedes(entries[right], spare[left], lists) ? entries[right++] : spare[left++];
+            while (left < run && right < end) {
+                bool later = precedes(entries[right], spare[left], rows);
+                entries[place++] = later ? entries[right] : spare[left];
+                right += later;
+                left += !later;
+            }
             memcpy(entries + place, spare + left, (size_t)(run - left) * sizeof *spare);
         }
 }
 
-/* The size of a row and its first items as one number, which grows with them. */
-static uint64_t key_of(const Flat *lists, int64_t place, int64_t size_bits, int64_t bits)
+/* Where the rows of each rank begin when the larger ranks come first, and the length of the longest such group; or
+   MISFIT where a number is too large. */
+static int64_t begin_groups(const Flat *rows, Int64s ranks, int64_t *begins, int64_t levels)
 {
-    int64_t begin = lists->starts[place], size = lists->starts[place + 1] - begin;
-    int64_t whole = size < lists->whole ? size : lists->whole, shift = 64 - size_bits;
-    uint64_t key = size_bits == 0 ? 0 : (uint64_t)size << shift;
-    for (int64_t k = 0; k < whole; k++)
-        key |= (uint64_t)lists->codes[begin + k] << (shift -= bits);
-    return key;
-}
-
-/* Where the rows of each support begin when the larger ones come first; false where a row does not fit. */
-static bool begin_groups(const Flat *rows, Int64s supports, int64_t *begins, int64_t levels, int64_t size_bits,
-                         int64_t bits)
-{
-    for (int64_t row = 0; row < supports.length; row++) {
-        int64_t support = supports.at[row], begin = rows->starts[row], size = rows->starts[row + 1] - begin;
-        if (support < 0 || support >= levels || size >> size_bits ||
-            !are_places((Int32s){rows->codes, 0}, begin, begin + size, INT64_C(1) << bits))
-            return false;
-        begins[levels - 1 - support]++;
+    int64_t longest = 0, before = 0;
+    for (int64_t row = 0; row < ranks.length; row++) {
+        int64_t begin = rows->starts[row], end = rows->starts[row + 1];
+        if (ranks.at[row] < 0 || ranks.at[row] >= levels ||
+            !are_places((Int32s){rows->codes, end}, begin, end, INT64_C(1) << rows->bits))
+            return MISFIT;
+        begins[levels - 1 - ranks.at[row]]++;
     }
-    for (int64_t level = 0, before = 0; level < levels; level++) {
+    for (int64_t level = 0; level < levels; level++) {
         int64_t count = begins[level];
+        longest = count > longest ? count : longest;
         begins[level] = before;
         before += count;
     }
-    return true;
+    return longest;
 }
 
-/* The rows by decreasing support < levels, then by size, then by items. Sizes have `size_bits` bits, codes `bits`. */
-KERNEL(order_rows, Int32s codes; Int64s starts; Int64s supports; int64_t levels; int64_t size_bits; int64_t bits;
-       Int64sOut order;)
+/* The rows by decreasing rank < levels, then by items; codes have so many bits. Rows of the same rank are of one size.
+
+   `begins` holds zeros, one for each level. */
+KERNEL(order_rows, Int32s codes; Int64s starts; Int64s ranks; int64_t bits; Int64sOut begins; Int64sOut order;)
 {
-    int64_t length = a->supports.length;
-    if (a->starts.length != length + 1 || a->order.length != length || !are_rows(a->starts, 0, length, a->codes.length) ||
-        a->size_bits < 1 || a->size_bits > 32 || a->bits < 1 || a->bits > 31 || a->levels < 0 || a->levels > COUNT_LIMIT)
+    int64_t length = a->ranks.length, levels = a->begins.length, *begins = a->begins.at;
+    if (a->starts.length != length + 1 || a->order.length != length || a->bits < 1 || a->bits > 31 ||
+        !are_rows(a->starts, 0, length, a->codes.length))
         return MISFIT;
-    Flat rows = {a->codes.at, a->starts.at, (64 - a->size_bits) / a->bits};
-    int64_t *begins = calloc((size_t)a->levels + 1, sizeof *begins), failure = NO_MEMORY;
-    Entry *entries = malloc((size_t)(length + 1) * sizeof *entries), *spare = malloc((size_t)(length + 1) * sizeof *spare);
-    if (begins != NULL && entries != NULL && spare != NULL) {
-        failure = begin_groups(&rows, a->supports, begins, a->levels, a->size_bits, a->bits) ? 0 : MISFIT;
-        for (int64_t row = 0; !failure && row < length; row++)
-            entries[begins[a->levels - 1 - a->supports.at[row]]++] =
-                (Entry){key_of(&rows, row, a->size_bits, a->bits), row};
-        for (int64_t level = 0, first = 0; !failure && level < a->levels; first = begins[level++])
-            sort_entries(entries + first, spare, begins[level] - first, &rows);
-        for (int64_t place = 0; !failure && place < length; place++)
-            a->order.at[place] = entries[place].place;
-    }
-    free(begins);
+    Flat rows = {a->codes.at, a->starts.at, a->bits, 64 / a->bits};
+    int64_t longest = begin_groups(&rows, a->ranks, begins, levels);
+    if (longest < 0)
+        return longest;
+    Entry *entries = malloc((size_t)(length + 1) * sizeof *entries), *spare = malloc((size_t)(longest + 1) * sizeof *spare);
+    int64_t failure = entries == NULL || spare == NULL ? NO_MEMORY : 0;
+    for (int64_t row = 0; !failure && row < length; row++)
+        entries[begins[levels - 1 - a->ranks.at[row]]++] = entry_of(&rows, row);
+    for (int64_t level = 0, first = 0; !failure && level < levels; first = begins[level++])
+        sort_entries(entries + first, spare, begins[level] - first, &rows);
+    for (int64_t place = 0; !failure && place < length; place++)
+        a->order.at[place] = entries[place].place;
     free(entries);
     free(spare);
     return failure;
 }
 
-/* Copy the rows order[0], order[1], ... to offsets[0], offsets[1], ... */
-KERNEL(copy_rows, Int32s codes; Int64s starts; Int64s order; Int64s offsets; Int32sOut into;)
+enum { AHEAD = 16 }; /* rows that are asked for before they are copied: they lie anywhere */
+
+/* Copy the rows order[0], order[1], ... with their supports, one behind the other; `starts_of_copies` tells where.
+
+   Returns how many codes were copied. */
+KERNEL(copy_rows, Int32s codes; Int64s starts; Int64s supports; Int64s order; Int64sOut starts_of_copies;
+       Int64sOut supports_of_copies; Int32sOut into;)
 {
-    int64_t length = a->starts.length - 1, copied = a->order.length;
-    if (a->offsets.length != copied + 1 || !are_rows(a->starts, 0, length, a->codes.length) ||
-        !are_rows(a->offsets, 0, copied, a->into.length))
+    int64_t rows = a->supports.length, copied = a->order.length, filled = 0;
+    if (a->starts.length != rows + 1 || a->starts_of_copies.length != copied + 1 ||
+        a->supports_of_copies.length != copied)
         return MISFIT;
+    a->starts_of_copies.at[0] = 0;
     for (int64_t k = 0; k < copied; k++) {
-        int64_t row = a->order.at[k], size = a->offsets.at[k + 1] - a->offsets.at[k];
-        if (row < 0 || row >= length || a->starts.at[row + 1] - a->starts.at[row] != size)
+        int64_t row = a->order.at[k], ahead = a->order.at[k + AHEAD < copied ? k + AHEAD : k];
+        if (row < 0 || row >= rows || ahead < 0 || ahead >= rows)
             return MISFIT;
-        const int32_t *from = a->codes.at + a->starts.at[row];
-        int32_t *to = a->into.at + a->offsets.at[k];
+        __builtin_prefetch(a->codes.at + a->starts.at[ahead]);
+        __builtin_prefetch(a->supports.at + ahead);
+        int64_t begin = a->starts.at[row], size = a->starts.at[row + 1] - begin;
+        if (begin < 0 || begin > a->codes.length || size < 0 || size > a->codes.length - begin ||
+            size > a->into.length - filled)
+            return MISFIT;
+        const int32_t *from = a->codes.at + begin;
         for (int64_t item = 0; item < size; item++)
-            to[item] = from[item];
+            a->into.at[filled + item] = from[item];
+        a->supports_of_copies.at[k] = a->supports.at[row];
+        a->starts_of_copies.at[k + 1] = filled += size;
     }
-    return 0;
+    return filled;
 }

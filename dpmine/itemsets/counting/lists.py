@@ -9,7 +9,6 @@ import numpy as np
 
 from dpmine.itemsets.counting.arrays import Bitmaps, Lists, Watch
 from dpmine.itemsets.counting.rows import streamed, thread_count
-from dpmine.itemsets.transactions.interface import starts_of
 from dpmine.itemsets.transactions.lists import ItemsetLists
 from dpmine.kernels import INSTRUCTIONS, kernel
 
@@ -128,16 +127,21 @@ def _joined(chunks: list[Lists]) -> ItemsetLists:
 
 
 _order_rows, _copy_rows, _mark_supersets = kernel("order_rows"), kernel("copy_rows"), kernel("mark_supersets")
+_MOST_LEVELS = 1 << 20  # ranks and sizes that are counted as they are
 _SUPERSET, _EQUAL_SUPERSET = 1, 2  # bits of the last one's flags
 
 
 def order_of(lists: ItemsetLists, ranks: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
     """int64[k]: the itemsets by decreasing rank ≥ 0 (by default the support), then by size, then by items."""
-    ranks = lists.supports if ranks is None else ranks
-    order = np.empty(len(ranks), np.int64)
-    levels, longest = int(ranks.max(initial=0)) + 1, int(lists.sizes.max(initial=1))
-    bits = max(1, int(lists.codes.max(initial=0)).bit_length())
-    _order_rows(lists.codes, lists.starts, ranks, levels, longest.bit_length(), bits, order)
+    sizes, ranks = lists.sizes, lists.supports if ranks is None else ranks
+    largest = int(sizes.max(initial=0))
+    levels = (int(ranks.max(initial=0)) + 1) * (largest + 1)
+    ranks = ranks * (largest + 1) + (largest - sizes)
+    if levels > _MOST_LEVELS:
+        present, ranks = np.unique(ranks, return_inverse=True)
+        levels = len(present)
+    order, bits = np.empty(len(ranks), np.int64), max(1, int(lists.codes.max(initial=0)).bit_length())
+    _order_rows(lists.codes, lists.starts, ranks, bits, np.zeros(levels, np.int64), order)
     return order
 
 
@@ -151,7 +155,7 @@ def with_superset(lists: ItemsetLists, *, equal: bool) -> NDArray[np.bool_]:
 
 def taken(lists: ItemsetLists, order: NDArray[np.int64]) -> ItemsetLists:
     """Some of the itemsets, in this order."""
-    starts = starts_of(lists.starts[order + 1] - lists.starts[order])
-    codes = np.empty(starts[-1], np.int32)
-    _copy_rows(lists.codes, lists.starts, order, starts, codes)
-    return ItemsetLists(codes, starts, lists.supports[order])
+    starts, supports = np.empty(len(order) + 1, np.int64), np.empty(len(order), np.int64)
+    codes = np.empty(int((lists.starts[order + 1] - lists.starts[order]).sum()), np.int32)
+    copied = _copy_rows(*lists, order, starts, supports, codes)
+    return ItemsetLists(codes[:copied], starts, supports)
