@@ -170,6 +170,7 @@ static void sort_entries(Entry *entries, Entry *spare, int64_t length, const Fla
 static int64_t begin_groups(const Flat *rows, Int64s ranks, int64_t *begins, int64_t levels)
 {
     int64_t longest = 0, before = 0;
+    memset(begins, 0, (size_t)levels * sizeof *begins);
     for (int64_t row = 0; row < ranks.length; row++) {
         int64_t begin = rows->starts[row], end = rows->starts[row + 1];
         if (ranks.at[row] < 0 || ranks.at[row] >= levels ||
@@ -188,7 +189,7 @@ static int64_t begin_groups(const Flat *rows, Int64s ranks, int64_t *begins, int
 
 /* The rows by decreasing rank < levels, then by items; codes have so many bits. Rows of the same rank are of one size.
 
-   `begins` holds zeros, one for each level. */
+   `begins`: working space, one number for each level. */
 KERNEL(order_rows, Int32s codes; Int64s starts; Int64s ranks; int64_t bits; Int64sOut begins; Int64sOut order;)
 {
     int64_t length = a->ranks.length, levels = a->begins.length, *begins = a->begins.at;

@@ -141,7 +141,7 @@ def order_of(lists: ItemsetLists, ranks: NDArray[np.int64] | None = None) -> NDA
         present, ranks = np.unique(ranks, return_inverse=True)
         levels = len(present)
     order, bits = np.empty(len(ranks), np.int64), max(1, int(lists.codes.max(initial=0)).bit_length())
-    _order_rows(lists.codes, lists.starts, ranks, bits, np.zeros(levels, np.int64), order)
+    _order_rows(lists.codes, lists.starts, ranks, bits, np.empty(levels, np.int64), order)
     return order
 
 
