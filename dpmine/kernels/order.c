@@ -95,7 +95,9 @@ KERNEL(unpacked, Int64s keys; int64_t size; Int32s present; int64_t bits; Int32s
 typedef struct {
     const int32_t *codes;
     const int64_t *starts;
-    int64_t bits, whole; /* a key holds that many items, of so many bits each; some rows are longer */
+    Int64s numbers; /* of the codes */
+    int64_t bits;   /* that a number has in a key; 0: a key has a bit for each */
+    int64_t whole;  /* as many items are in a key; some rows are longer */
 } Flat;
 
 /* The first items of a row as one number, and its place. */
@@ -106,12 +108,30 @@ typedef struct {
 
 enum { FEW = 8 }; /* entries that are sorted by insertion */
 
+enum { MOST_BITS = 64 };
+
+/* Of up to 64 items every one has a bit: of two rows of one size, that with the first item they differ in comes first. */
+static Flat flat_of(Int32s codes, Int64s starts, Int64s numbers, int64_t items)
+{
+    int64_t bits = 1;
+    while (items > INT64_C(1) << bits)
+        bits++;
+    return items <= MOST_BITS ? (Flat){codes.at, starts.at, numbers, 0, INT64_MAX}
+                              : (Flat){codes.at, starts.at, numbers, bits, MOST_BITS / bits};
+}
+
 static Entry entry_of(const Flat *rows, int64_t place)
 {
-    int64_t begin = rows->starts[place], size = rows->starts[place + 1] - begin, shift = 64;
+    int64_t begin = rows->starts[place], size = rows->starts[place + 1] - begin, shift = MOST_BITS;
     Entry entry = {0, place};
-    for (int64_t k = 0; k < size && k < rows->whole; k++)
-        entry.key |= (uint64_t)rows->codes[begin + k] << (shift -= rows->bits);
+    for (int64_t k = 0; k < size && k < rows->whole; k++) {
+        uint64_t number = (uint64_t)rows->numbers.at[rows->codes[begin + k]];
+        if (rows->bits == 0)
+            entry.key |= UINT64_C(1) << (MOST_BITS - 1 - number);
+        else
+            entry.key |= number << (shift -= rows->bits);
+    }
+    entry.key = rows->bits == 0 ? ~entry.key : entry.key;
     return entry;
 }
 
@@ -165,52 +185,76 @@ static void sort_entries(Entry *entries, Entry *spare, int64_t length, const Fla
         }
 }
 
-/* Where the rows of each rank begin when the larger ranks come first, and the length of the longest such group; or
-   MISFIT where a number is too large. */
-static int64_t begin_groups(const Flat *rows, Int64s ranks, int64_t *begins, int64_t levels)
+/* Where the rows of each rank begin when the larger ones come first; false where a number is too large. */
+static bool begin_groups(const Flat *rows, Int64s ranks, int64_t *begins, int64_t levels)
 {
-    int64_t longest = 0, before = 0;
     memset(begins, 0, (size_t)levels * sizeof *begins);
     for (int64_t row = 0; row < ranks.length; row++) {
         int64_t begin = rows->starts[row], end = rows->starts[row + 1];
         if (ranks.at[row] < 0 || ranks.at[row] >= levels ||
-            !are_places((Int32s){rows->codes, end}, begin, end, INT64_C(1) << rows->bits))
-            return MISFIT;
+            !are_places((Int32s){rows->codes, end}, begin, end, rows->numbers.length))
+            return false;
         begins[levels - 1 - ranks.at[row]]++;
     }
-    for (int64_t level = 0; level < levels; level++) {
+    for (int64_t level = 0, before = 0; level < levels; level++) {
         int64_t count = begins[level];
-        longest = count > longest ? count : longest;
         begins[level] = before;
         before += count;
     }
-    return longest;
+    return true;
 }
 
-/* The rows by decreasing rank < levels, then by items; codes have so many bits. Rows of the same rank are of one size.
-
-   `begins`: working space, one number for each level. */
-KERNEL(order_rows, Int32s codes; Int64s starts; Int64s ranks; int64_t bits; Int64sOut begins; Int64sOut order;)
+static bool are_flat(Int32s codes, Int64s starts, Int64s numbers, int64_t items)
 {
-    int64_t length = a->ranks.length, levels = a->begins.length, *begins = a->begins.at;
-    if (a->starts.length != length + 1 || a->order.length != length || a->bits < 1 || a->bits > 31 ||
-        !are_rows(a->starts, 0, length, a->codes.length))
+    bool fit = starts.length >= 1 && items >= 0 && items <= INT64_C(1) << 31;
+    for (int64_t code = 0; code < numbers.length; code++)
+        fit &= numbers.at[code] >= 0 && numbers.at[code] <= items - (items > 0);
+    return fit && are_rows(starts, 0, starts.length - 1, codes.length);
+}
+
+/* Put the rows in groups by decreasing rank: an entry is a key and the place of its row; `ends` says where each group
+   ends. The codes of `items` items have numbers in the same order. */
+KERNEL(group_rows, Int32s codes; Int64s starts; Int64s ranks; Int64s numbers; int64_t items; Int64sOut ends;
+       Int64sOut entries;)
+{
+    int64_t length = a->ranks.length, levels = a->ends.length;
+    if (a->starts.length != length + 1 || a->entries.length != 2 * length || !are_flat(a->codes, a->starts, a->numbers, a->items))
         return MISFIT;
-    Flat rows = {a->codes.at, a->starts.at, a->bits, 64 / a->bits};
-    int64_t longest = begin_groups(&rows, a->ranks, begins, levels);
-    if (longest < 0)
-        return longest;
-    Entry *entries = malloc((size_t)(length + 1) * sizeof *entries), *spare = malloc((size_t)(longest + 1) * sizeof *spare);
-    int64_t failure = entries == NULL || spare == NULL ? NO_MEMORY : 0;
-    for (int64_t row = 0; !failure && row < length; row++)
-        entries[begins[levels - 1 - a->ranks.at[row]]++] = entry_of(&rows, row);
-    for (int64_t level = 0, first = 0; !failure && level < levels; first = begins[level++])
-        sort_entries(entries + first, spare, begins[level] - first, &rows);
-    for (int64_t place = 0; !failure && place < length; place++)
-        a->order.at[place] = entries[place].place;
-    free(entries);
+    Flat rows = flat_of(a->codes, a->starts, a->numbers, a->items);
+    if (!begin_groups(&rows, a->ranks, a->ends.at, levels))
+        return MISFIT;
+    Entry *entries = (Entry *)a->entries.at;
+    for (int64_t row = 0; row < length; row++)
+        entries[a->ends.at[levels - 1 - a->ranks.at[row]]++] = entry_of(&rows, row);
+    return 0;
+}
+
+/* Sort the entries of the groups first ... end - 1 by the items of their rows, which are of one size in each. */
+KERNEL(sort_groups, Int32s codes; Int64s starts; Int64s numbers; int64_t items; Int64s ends; int64_t first; int64_t end;
+       Int64sOut entries;)
+{
+    int64_t rows = a->starts.length - 1, longest = 0, begin = 0;
+    if (!are_flat(a->codes, a->starts, a->numbers, a->items) || a->first < 0 || a->first > a->end ||
+        a->end > a->ends.length || (a->first > 0 && (begin = a->ends.at[a->first - 1]) < 0))
+        return MISFIT;
+    Flat flat = flat_of(a->codes, a->starts, a->numbers, a->items);
+    Entry *entries = (Entry *)a->entries.at;
+    for (int64_t level = a->first, place = begin; level < a->end; place = a->ends.at[level++]) {
+        int64_t count = a->ends.at[level] - place;
+        if (count < 0 || a->ends.at[level] > a->entries.length / 2)
+            return MISFIT;
+        longest = count > longest ? count : longest;
+        for (int64_t entry = place; entry < place + count; entry++)
+            if (entries[entry].place < 0 || entries[entry].place >= rows)
+                return MISFIT;
+    }
+    Entry *spare = malloc((size_t)(longest + 1) * sizeof *spare);
+    if (spare == NULL)
+        return NO_MEMORY;
+    for (int64_t level = a->first; level < a->end; begin = a->ends.at[level++])
+        sort_entries(entries + begin, spare, a->ends.at[level] - begin, &flat);
     free(spare);
-    return failure;
+    return 0;
 }
 
 enum { AHEAD = 16 }; /* rows that are asked for before they are copied: they lie anywhere */

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import closing
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpmine.itemsets.counting.arrays import Bitmaps, Lists, Watch
-from dpmine.itemsets.counting.rows import streamed, thread_count
+from dpmine.itemsets.counting.rows import in_parallel, streamed, thread_count
 from dpmine.itemsets.transactions.lists import ItemsetLists
 from dpmine.kernels import INSTRUCTIONS, kernel
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.transactions.lists import Itemsets, ListRoom
 
 _CHUNK = 1 << 21  # item codes that a thread writes down before it makes room for more
-_THREAD_STEPS = 500_000  # of a forecast of the work: fewer are not worth a second thread
+_THREAD_STEPS = 20_000  # of a forecast for triples: fewer are not worth a second thread
 _DONE, _FULL = 0, 1  # what the kernels return
 
 _list_rows, _list_maps = kernel("list_rows"), kernel("list_maps")
@@ -126,7 +127,9 @@ def _joined(chunks: list[Lists]) -> ItemsetLists:
     return lists
 
 
-_order_rows, _copy_rows, _mark_supersets = kernel("order_rows"), kernel("copy_rows"), kernel("mark_supersets")
+_number_codes, _group_rows, _sort_groups = kernel("number_codes"), kernel("group_rows"), kernel("sort_groups")
+_copy_rows, _mark_supersets = kernel("copy_rows"), kernel("mark_supersets")
+_ONE_THREAD = 20_000  # itemsets: fewer are sorted faster than a thread begins
 _MOST_LEVELS = 1 << 20  # ranks and sizes that are counted as they are
 _SUPERSET, _EQUAL_SUPERSET = 1, 2  # bits of the last one's flags
 
@@ -140,9 +143,17 @@ def order_of(lists: ItemsetLists, ranks: NDArray[np.int64] | None = None) -> NDA
     if levels > _MOST_LEVELS:
         present, ranks = np.unique(ranks, return_inverse=True)
         levels = len(present)
-    order, bits = np.empty(len(ranks), np.int64), max(1, int(lists.codes.max(initial=0)).bit_length())
-    _order_rows(lists.codes, lists.starts, ranks, bits, np.empty(levels, np.int64), order)
-    return order
+    numbers = np.zeros(int(lists.codes.max(initial=-1)) + 1, np.int64)
+    items = _number_codes(lists.codes, np.empty(len(numbers), np.int32), numbers)
+    ends, entries = np.empty(levels, np.int64), np.empty(2 * len(ranks), np.int64)
+    _group_rows(lists.codes, lists.starts, ranks, numbers, items, ends, entries)
+
+    def sort(part: tuple[int, int]) -> None:
+        _sort_groups(lists.codes, lists.starts, numbers, items, ends, *part, entries)
+
+    cuts = np.searchsorted(ends, np.linspace(0, len(ranks), 1 + 2 * thread_count())[1:-1])
+    in_parallel(sort, list(pairwise([0, *cuts.tolist(), levels])), 1 if len(ranks) < _ONE_THREAD else None)
+    return entries[1::2].copy()
 
 
 def with_superset(lists: ItemsetLists, *, equal: bool) -> NDArray[np.bool_]:

@@ -98,7 +98,7 @@ class Miner(SupportSource):
         smallest, largest = max(2, smallest), min(largest, ranking.longest)
         if largest < smallest:
             return ItemsetLists.of([*alone, self.itemsets(smallest, threshold)])
-        field = field_of(ranking, smallest, _first(ranking, threshold), len(ranking.supports))
+        field = field_of(ranking, 3, _first(ranking, threshold), len(ranking.supports))
         return ListSearch(field, (smallest, largest), threshold, room).lists(alone)
 
     def bounded_histogram(self, size: int, threshold: int, most: int | None) -> SupportHistogram | None:
