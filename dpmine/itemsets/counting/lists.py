@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 21  # item codes that a thread writes down before it makes room for more
 _THREAD_STEPS = 20_000  # of a forecast for triples: fewer are not worth a second thread
+_SMALL_STEPS = 200_000  # of such a forecast: a first small chunk is filled at once, sooner than a thread begins
+_SMALL_CHUNK = 1 << 12
 _DONE, _FULL = 0, 1  # what the kernels return
 
 _list_rows, _list_maps = kernel("list_rows"), kernel("list_maps")
@@ -40,33 +42,44 @@ class ListSearch:
         threads = min(thread_count(), 1 + field.steps // _THREAD_STEPS)
         self._stop, self._done = np.ones(1, np.int64), np.zeros(threads)
         self._used = np.zeros(threads, np.int64)
+        self._paths = [np.zeros(self._deepest + 1, np.int64) for _ in range(threads)]
+        self._is_small = sizes[0] == 2 and field.steps < _SMALL_STEPS  # so every step finds an itemset, or ends soon
 
     def lists(self, known: list[Itemsets]) -> ItemsetLists:
         """What is known and what is found; raises BadParameter before it takes more than there is room for."""
         chunks = [self._known(part) for part in known]
-        with closing(streamed(self._found, range(len(self._done)), len(self._done), self)) as parts:
-            for part in parts:
-                chunks += part
+        is_done = False
+        if self._is_small:
+            chunk, is_done = self._fill(0, _SMALL_CHUNK)
+            chunks.append(chunk)
+        if not is_done:
+            with closing(streamed(self._found, range(len(self._done)), len(self._done), self)) as parts:
+                for part in parts:
+                    chunks += part
         self._room.left -= int(self._used.sum())
         return _joined(chunks)
 
     def _found(self, thread: int) -> list[Lists]:
         """What one thread finds, in chunks."""
-        watch = Watch(self._stop, self._done[thread : thread + 1])
-        search = _list_maps if isinstance(self._field.where, Bitmaps) else _list_rows
-        path, room, chunks = np.zeros(self._deepest + 1, np.int64), _CHUNK, []
-        while True:
-            chunk = self._chunk(room, path)
-            state = search(*self._field.where, *chunk, *watch, self._next, self._field.end, INSTRUCTIONS)
-            self._used[thread] += self._bytes(chunk)
-            if state not in {_DONE, _FULL} or self._used.sum() > self._room.left:
-                self.end()
-                raise self._room.too_many()
+        room, chunks, is_done = _CHUNK, [], False
+        while not is_done:
+            chunk, is_done = self._fill(thread, room)
             chunks.append(chunk)
-            if state == _DONE:
-                return chunks
             if not chunk.used[0]:  # not even the itemsets that go on from one prefix fit
                 room *= 2
+        return chunks
+
+    def _fill(self, thread: int, room: int) -> tuple[Lists, bool]:
+        """A chunk of what one thread finds, and whether nothing is left."""
+        watch = Watch(self._stop, self._done[thread : thread + 1])
+        search = _list_maps if isinstance(self._field.where, Bitmaps) else _list_rows
+        chunk = self._chunk(room, self._paths[thread])
+        state = search(*self._field.where, *chunk, *watch, self._next, self._field.end, INSTRUCTIONS)
+        self._used[thread] += self._bytes(chunk)
+        if state not in {_DONE, _FULL} or self._used.sum() > self._room.left:
+            self.end()
+            raise self._room.too_many()
+        return chunk, state == _DONE
 
     def _known(self, part: Itemsets) -> Lists:
         """Itemsets of one size as a chunk."""
