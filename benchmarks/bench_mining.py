@@ -221,7 +221,7 @@ def summary(ratios: dict[str, list[float]]) -> None:
     print("\ntimes faster than the best of pyfim and rusket (memory, file), than each slow peer where it finished:")
     for kind, values in ratios.items():
         mean = math.exp(sum(map(math.log, values)) / len(values))
-        print(f"{kind:<20} geometric mean {mean:7.1f}   least {min(values):7.1f}   of {len(values)} cases")
+        print(f"{kind:<20} geometric mean {mean:7.2f}   least {min(values):7.2f}   of {len(values)} cases")
 
 
 def one_hot_tables(columns: tuple[int, ...], limit: float) -> None:
