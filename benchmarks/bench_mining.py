@@ -5,6 +5,8 @@ own input, its conversion timed apart) to all itemsets of the size; ours builds 
 Parquet through the whole library call; the peers' figure is reading, conversion and mining. The floor is Arrow's
 reading of the columns. Best of a few runs; every miner is a process of its own, cut off after the limit.
 The peers live in .venv-peers-mining (benchmarks/peers/mining_requirements.txt).
+Then all sizes at once (--only all-sizes): from Parquet to Arrow, beside the mining of pyfim's best algorithm alone, and
+beside its loading and mining; runs alternate, and its search for garbage is off.
 Last come one-hot tables of up to 100,000 columns, beside mlxtend on the same frame, and dpmine.frequent_patterns beside
 mlxtend's own functions, on frames of the sizes of its speed tests (names for --only: one-hot, frequent-patterns).
 Usage: python benchmarks/bench_mining.py [--data FOLDER] [--quick] [--only NAME …] [--limit SECONDS]
@@ -31,6 +33,21 @@ COUNTS = (10**3, 10**5)
 PATTERNS_WORKER = ROOT / "benchmarks" / "peers" / "frequent_patterns_worker.py"
 PATTERNS = "frequent-patterns"
 ONE_HOT = "one-hot"
+ALL_SIZES = "all-sizes"
+ALL_SIZES_WORKER = ROOT / "benchmarks" / "peers" / "all_sizes_worker.py"
+ALL_SIZES_CASES = [
+    ("mushroom", 1200),
+    ("mushroom", 600),
+    ("chess", 2000),
+    ("retail", 44),
+    ("T10I4D100K", 100),
+    ("kosarak_5_25", 250),
+    ("bms_webview_1", 40),
+    ("bms_webview_2", 40),
+    ("groceries", 10),
+    ("invoices", 200),
+]
+PYFIM = ("eclat", "fpgrowth", "sam", "relim")
 ONE_HOT_ROWS = (10, 2000)
 ONE_HOT_COLUMNS = (1000, 4000, 20_000, 100_000)
 
@@ -204,7 +221,7 @@ def summary(ratios: dict[str, list[float]]) -> None:
     print("\ntimes faster than the best of pyfim and rusket (memory, file), than each slow peer where it finished:")
     for kind, values in ratios.items():
         mean = math.exp(sum(map(math.log, values)) / len(values))
-        print(f"{kind:<20} geometric mean {mean:7.1f}   least {min(values):7.1f}   of {len(values)} cases")
+        print(f"{kind:<20} geometric mean {mean:7.2f}   least {min(values):7.2f}   of {len(values)} cases")
 
 
 def one_hot_tables(columns: tuple[int, ...], limit: float) -> None:
@@ -222,6 +239,56 @@ def one_hot_tables(columns: tuple[int, ...], limit: float) -> None:
                     growth = taken / wide / narrowest.setdefault((size, way), taken / wide)
                     cells.append(f"{way} {1000 * taken:.1f} ({ratio}; {growth:.1f})")
                 print(f"{rows:>5} x {wide:<7} size {size}: {', '.join(cells)}", flush=True)
+
+
+def all_sizes(folder: Path, rounds: int) -> None:
+    """The ratios of best times; pyfim's slow algorithms run once."""
+    print("\nall sizes: milliseconds from Parquet to Arrow and to a frame, of pyfim's loading, of its best mining")
+    known, ratios = {data.name: data for data in SETS}, {"mining": [], "loading and mining": []}
+    miners = ("dpmine", "dpmine frame", *PYFIM)
+    for name, threshold in ALL_SIZES_CASES:
+        data = known[name]
+        job = {"path": str(folder / f"{data.file}.parquet"), "unit": [data.unit], "basket": [], "item": data.item}
+        job |= {"clean": data.file != "online_retail", "threshold": threshold}
+        workers = {miner: started({**job, "miner": miner}) for miner in miners}
+        loading = min(reply(workers[miner])["seconds"] for miner in PYFIM)
+        for miner in miners[:2]:
+            reply(workers[miner])
+        best, found = dict.fromkeys(miners, math.inf), {}
+        for _ in range(rounds):
+            fast = 2 * min(best[miner] for miner in PYFIM)
+            for miner in miners:
+                if best[miner] == math.inf or miner not in PYFIM or best[miner] <= fast:
+                    answer = reply(workers[miner], ask=True)
+                    best[miner], found[miner] = min(best[miner], answer["seconds"]), answer["found"]
+        for worker in workers.values():
+            worker.kill()
+        peer = min(PYFIM, key=best.__getitem__)
+        mining, ours = best[peer], best["dpmine"]
+        for kind, theirs in (("mining", mining), ("loading and mining", loading + mining)):
+            ratios[kind].append(theirs / ours)
+        times = [1000 * each for each in (ours, best["dpmine frame"], loading, mining)]
+        print(
+            f"{name:>14} {threshold:>5}{found['dpmine']:>8} itemsets: {', '.join(f'{each:.0f}' for each in times)} "
+            f"{peer}: {mining / ours:.2f} times, frame {mining / best['dpmine frame']:.2f}",
+            flush=True,
+        )
+        if found["dpmine"] - found[peer] not in {0, 1}:  # pyfim drops the empty set alone, and items of all baskets
+            print(f"   {peer} found {found[peer]} itemsets")
+    summary(ratios)
+
+
+def started(job: dict[str, object]) -> subprocess.Popen[str]:
+    python = sys.executable if str(job["miner"]).startswith("dpmine") else str(PEERS)
+    command = [python, str(ALL_SIZES_WORKER), json.dumps(job)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def reply(worker: subprocess.Popen[str], *, ask: bool = False) -> dict[str, float]:
+    if ask:
+        worker.stdin.write("\n")
+        worker.stdin.flush()
+    return json.loads(worker.stdout.readline())
 
 
 def frequent_patterns(limit: float) -> None:
@@ -253,6 +320,8 @@ def main() -> None:
         table(data, run_set(data, arguments.data, sizes, limit), ratios)
     if ratios:
         summary(ratios)
+    if PEERS.exists() and (wanted is None or ALL_SIZES in wanted):
+        all_sizes(arguments.data, rounds=7)
     if wanted is None or ONE_HOT in wanted:
         one_hot_tables(ONE_HOT_COLUMNS, arguments.limit)
     if wanted is None or PATTERNS in wanted:

@@ -1,4 +1,6 @@
-"""fpgrowth and apriori as mlxtend's users call them, counted by dpmine. NOT private: exact supports of one-hot frames.
+"""What mlxtend's users call, counted by dpmine: fpgrowth, apriori, hmine and fpmax; and mlxtend's association_rules.
+
+NOT private: exact supports of one-hot frames.
 
     from dpmine.frequent_patterns import fpgrowth   # instead of mlxtend.frequent_patterns
 
@@ -12,22 +14,25 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from mlxtend.frequent_patterns import association_rules
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.io.arrow import integer_array
+from dpmine.itemsets.counting.lists import order_of, taken, with_superset
 from dpmine.itemsets.counting.miner import BasketsInMemory
-from dpmine.itemsets.exact_supports import ListRoom, frozensets
-from dpmine.itemsets.transactions.interface import Itemsets, starts_of
+from dpmine.itemsets.exact_supports import frozensets
+from dpmine.itemsets.transactions.interface import starts_of
+from dpmine.itemsets.transactions.lists import ItemsetLists, ListRoom
 from dpmine.itemsets.transactions.memory import MemoryBudget
 from dpmine.parameters import least_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["apriori", "fpgrowth"]
+__all__ = ["apriori", "association_rules", "fpgrowth", "fpmax", "hmine"]
 
 _MISSING = "NaN values are not permitted in the DataFrame when null_values=False."
 _ALLOWED = "The allowed values for a DataFrame are True, False, 0, 1{}: convert the columns that hold others."
@@ -69,12 +74,7 @@ def fpgrowth(
     See Also:
         dpmine.top_itemsets: the best itemsets, chosen with differential privacy.
     """
-
-    def told(size: int, count: int) -> None:
-        if verbose:
-            print(f"\r{count} itemset(s) of size {size}")
-
-    return _frequent(df, min_support, max_len, told, names=use_colnames, gaps=null_values)
+    return _frequent(df, min_support, max_len, _teller(verbose), names=use_colnames, gaps=null_values)
 
 
 def apriori(
@@ -111,6 +111,64 @@ def apriori(
     return found
 
 
+def hmine(
+    df: pd.DataFrame,
+    min_support: float = 0.5,
+    use_colnames: bool = False,
+    max_len: int | None = None,
+    verbose: int = 0,
+) -> pd.DataFrame:
+    """All itemsets of a one-hot frame with a support of at least `min_support`. NOT private.
+
+    The parameters, the result, and what is raised are those of `fpgrowth`; itemsets are counted in the same way.
+
+    Example:
+        >>> import pandas as pd
+        >>> from dpmine.frequent_patterns import hmine
+        >>> hmine(pd.DataFrame([[1, 1], [1, 0]]), min_support=0.6).support.tolist()
+        [1.0]
+
+    See Also:
+        fpgrowth: the same with one parameter more.
+    """
+    return _frequent(df, min_support, max_len, _teller(verbose), names=use_colnames)
+
+
+def fpmax(
+    df: pd.DataFrame,
+    min_support: float = 0.5,
+    null_values: bool = False,
+    use_colnames: bool = False,
+    max_len: int | None = None,
+    verbose: int = 0,
+) -> pd.DataFrame:
+    """The maximal itemsets of a one-hot frame: no superset has a support of at least `min_support`. NOT private.
+
+    `max_len` leaves out the maximal itemsets that have more items. Where entries are missing, an itemset is maximal if
+    no superset is looked for. The parameters, the columns, the order, and what is raised are those of `fpgrowth`.
+
+    Example:
+        >>> import pandas as pd
+        >>> from dpmine.frequent_patterns import fpmax
+        >>> fpmax(pd.DataFrame([[1, 1], [1, 0]]), min_support=0.5).itemsets.tolist()
+        [frozenset({0, 1})]
+
+    See Also:
+        fpgrowth: all itemsets.
+    """
+    return _frequent(df, min_support, max_len, _teller(verbose), names=use_colnames, gaps=null_values, maximal=True)
+
+
+def _teller(verbose: int) -> Callable[[int, int], None]:
+    """What says how many itemsets there are of a size."""
+
+    def told(size: int, count: int) -> None:
+        if verbose:
+            print(f"\r{count} itemset(s) of size {size}")
+
+    return told
+
+
 def _frequent(
     df: pd.DataFrame,
     min_support: float,
@@ -119,20 +177,21 @@ def _frequent(
     *,
     names: bool,
     gaps: bool = False,
+    maximal: bool = False,
 ) -> pd.DataFrame:
     import pandas as pd
 
     if not 0.0 < min_support <= 1.0:
         raise BadParameter(f"`min_support` must be a positive number within the interval `(0, 1]`. Got {min_support}.")
-    least, parts, shares = float(min_support), [], [np.zeros(0)]
+    least, lists, shares = float(min_support), ItemsetLists.of([]), np.zeros(0)
     if df.size:
         cells = _Cells.with_gaps(df, least) if gaps else _Cells.of(df, least)
-        for size, found, share in _sizes(cells, least, max_len or df.shape[1]):
-            told(size, len(found))
-            parts.append(found)
-            shares.append(share)
-    itemsets = frozensets(parts, df.columns.tolist() if names else list(range(df.shape[1])))
-    return pd.DataFrame({"support": np.concatenate(shares), "itemsets": pd.Series(itemsets, dtype="object")})
+        lists, shares = _by_size(cells, least, max_len or df.shape[1], maximal=maximal)
+        for size, count in enumerate(np.bincount(lists.sizes).tolist()[1:], start=1):
+            told(size, count)
+    columns = df.columns.tolist() if names else list(range(df.shape[1]))
+    itemsets = frozensets(lists, np.arange(len(shares)), columns)
+    return pd.DataFrame({"support": shares, "itemsets": pd.Series(itemsets, dtype="object")})
 
 
 class _Cells(NamedTuple):
@@ -174,12 +233,19 @@ class _Cells(NamedTuple):
         packed = np.packbits(held, axis=1), np.packbits(~missing, axis=1)
         return cls(len(df), frequent, supports[frequent], _baskets(held | missing), packed)
 
-    def shares(self, found: Itemsets) -> NDArray[np.float64]:
-        """The support of each itemset, as a share."""
+    def shares(self, found: ItemsetLists) -> NDArray[np.float64]:
+        """The support of each itemset, as a share. Requires: sizes never decrease."""
         if self.gaps is None:
-            return found.supports / self.rows
-        held, known = (_rows_with_all(packed, found.items) for packed in self.gaps)
-        return np.divide(held, known, out=np.zeros(len(held)), where=known > 0)
+            shares: NDArray[np.float64] = found.supports / self.rows
+            return shares
+        counts = np.bincount(found.sizes)
+        stretches = np.split(found.codes, np.cumsum(counts * np.arange(len(counts)))[:-1])
+        parts = [part.reshape(-1, size) for size, part in enumerate(stretches[1:], start=1)]
+        held, known = (
+            np.concatenate([np.zeros(0, np.int64), *(_rows_with_all(packed, part) for part in parts)])
+            for packed in self.gaps
+        )
+        return np.asarray(np.divide(held, known, out=np.zeros(len(held)), where=known > 0), np.float64)
 
 
 def _baskets(columns: Any) -> BasketsInMemory:
@@ -197,22 +263,19 @@ def _baskets(columns: Any) -> BasketsInMemory:
     return BasketsInMemory(labels, items, starts_of(lengths), units, "row", rows.shape[0] - len(lengths))
 
 
-def _sizes(cells: _Cells, least: float, longest: int) -> Iterator[tuple[int, Itemsets, NDArray[np.float64]]]:
-    """Size after size the itemsets and their shares, by columns, until there is none."""
-    if not len(cells.items):
-        return
-    yield 1, Itemsets(cells.items[:, None], np.zeros(len(cells.items), np.int64)), cells.supports
-    miner = cells.baskets.miner()
-    room = ListRoom(cells.baskets.room_for_lists(MemoryBudget.of(None)), longest, _FEWER, as_objects=True)
-    for size in range(2, min(longest, len(cells.items)) + 1):
-        found = room.itemsets(miner, size, least_count(Fraction(least), cells.rows))
-        if not len(found):
-            return
-        order = np.lexsort(found.items.T[::-1])
-        found = Itemsets(found.items[order], found.supports[order])
-        shares = cells.shares(found)
-        reached = shares >= least
-        yield size, Itemsets(cells.items[found.items[reached]], found.supports[reached]), shares[reached]
+def _by_size(cells: _Cells, least: float, longest: int, *, maximal: bool) -> tuple[ItemsetLists, NDArray[np.float64]]:
+    """The itemsets by size, then by columns, and their shares."""
+    further = longest + maximal  # what contains an itemset of the largest size decides about it
+    room = ListRoom(cells.baskets.room_for_lists(MemoryBudget.of(None)), further, _FEWER, as_objects=True)
+    found = cells.baskets.miner().lists((1, further), least_count(Fraction(least), cells.rows), room)
+    order = order_of(found, np.zeros(len(found.supports), np.int64))
+    if maximal:
+        order = order[(~with_superset(found, equal=False) & (found.sizes <= longest))[order]]
+    found = taken(found, order)
+    shares = cells.shares(found)
+    if not (reached := shares >= least).all():
+        found, shares = taken(found, np.flatnonzero(reached)), shares[reached]
+    return found._replace(codes=cells.items[found.codes]), shares
 
 
 def _flags(df: pd.DataFrame) -> NDArray[np.bool_]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.transactions.interface import Baskets
+from dpmine.itemsets.transactions.lists import ListRoom
 from dpmine.kernels import TO_WRITE, declared, kernel
 from fuzz.choices import Choices
 from fuzz.oracle import Refused, ask, require
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 SHAPES = {
     "arranged": "n n b+1 x x+1 n",
+    "copy_rows": "n r+1 1*r b b+1 b 9*n",
     "count_items": "n c",
     "count_listed": "n r+1 r c b+x b+x+1 x x",
     "count_pairs": "n r+1 first end c c*c",
@@ -31,8 +33,10 @@ SHAPES = {
     "deliver": "n r+1 r c number b b r+1 r n",
     "extent": "n 2",
     "frequent_pairs": "c*c number",
+    "group_rows": "n r+1 1*r c 70*b 6 2*r",
     "levels_of_pairs": "c*c number n",
     "listed_pairs": "c*c c number 2*n n",
+    "mark_supersets": "n r+1 1*r r",
     "measure": "n r+1 r c c c",
     "number_codes": "n c c",
     "occurring": "n c",
@@ -46,6 +50,7 @@ SHAPES = {
     "set_bits": "n r+1 c 2*c",
     "signs": "6*c 6*n c c number",
     "sort_rows": "n r+1",
+    "sort_groups": "n r+1 c 70*b r number number 2*n",
     "sorted": "n n bits",
     "strictly_ascending": "n n",
     "text_hashes": "n r+1 r",
@@ -115,6 +120,12 @@ def searches(data: bytes) -> None:
     found = miner.itemsets(size, threshold)
     told = dict(zip(map(tuple, found.items.tolist()), found.supports.tolist(), strict=True))
     require(told == wanted, "itemsets")
+    lists = miner.lists((size, size + 2), threshold, ListRoom(10**9, size + 2, "", as_objects=False))
+    starts, codes = lists.starts.tolist(), lists.codes.tolist()
+    listed = {tuple(codes[a:b]): n for a, b, n in zip(starts, starts[1:], lists.supports.tolist(), strict=False)}
+    require(
+        {itemset: n for itemset, n in listed.items() if len(itemset) == size} == wanted, "itemsets of several sizes"
+    )
     require(miner.histogram(size, threshold).to_dict() == dict(Counter(wanted.values())), "supports")
     support, number = threshold + choices.byte() % 3, choices.byte() % 9
     one = ask(lambda: miner.nth(size, support, number))

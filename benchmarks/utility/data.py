@@ -21,7 +21,7 @@ from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.ways.universe import ItemsetUniverse
 
 if TYPE_CHECKING:
-    from dpmine.itemsets.transactions.interface import Itemsets
+    from dpmine.itemsets.transactions.lists import Itemsets
     from dpmine.itemsets.ways.universe import Itemset
 
 ROOT = Path(__file__).resolve().parents[2]

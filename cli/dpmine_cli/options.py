@@ -86,9 +86,11 @@ _SUPPORTS = {
     "files": _TOP["files"],
     **OF_SOURCE,
     "min_support": Option("A count of units (100), or a share of them (0.01, 1.0, 2%).", "N|F", needed=True),
-    **{name: _TOP[name] for name in ("item", "unit", "basket", "one_hot", "size", "catalogue", "not_private")},
-    "memory": _TOP["memory"],
-    "engine": _TOP["engine"],
+    **{name: _TOP[name] for name in ("item", "unit", "basket", "one_hot")},
+    "size": replace(_TOP["size"], metavar="R|R1-R2|all"),
+    "maximal": Option("List only itemsets of which no superset has --min-support.", kind=bool, default=False),
+    "closed": Option("List only itemsets of which no superset has the same support.", kind=bool, default=False),
+    **{name: _TOP[name] for name in ("catalogue", "not_private", "memory", "engine")},
 }
 _CATALOGUE = {
     "files": _TOP["files"],

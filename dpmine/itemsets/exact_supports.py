@@ -7,8 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,14 +17,9 @@ from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, is_integer
 from dpmine.io.python_values import as_texts, items_of
 from dpmine.io.source import ColumnNames, Columns
-from dpmine.itemsets.transactions.interface import starts_of
-from dpmine.itemsets.transactions.memory import (
-    MemoryBudget,
-    TooManyItemsets,
-    listed_cost,
-    listing_cost,
-    object_cost,
-)
+from dpmine.itemsets.counting.lists import order_of, taken, with_superset
+from dpmine.itemsets.transactions.lists import ListRoom
+from dpmine.itemsets.transactions.memory import MemoryBudget
 from dpmine.ledger.charging import DryRun
 from dpmine.options.names import LOCAL
 from dpmine.parameters import Number, Sizes, count_or_share, least_count, parse_sizes
@@ -39,15 +33,13 @@ if TYPE_CHECKING:
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.release.supports import Item, Itemset
-    from dpmine.itemsets.transactions.interface import Itemsets, SupportSource, Transactions
+    from dpmine.itemsets.transactions.lists import ItemsetLists
 
 
 _BLOCK = 1 << 24  # bytes of the itemsets that are written at a time
 _OBJECT, _ROW = 64, 512  # bytes an item and an itemset take as Python objects and as text
 _ITEMSETS_PER_BLOCK = 1 << 16  # itemsets whose items are looked up at a time
-
-_MOST_UNCHECKED = 1 << 18  # itemsets of one size: with more, it is worth a look at what larger sizes take at least
-_MOST_EXTENSIONS = 64  # items by which an itemset may be extended for this
+_ALL_SIZES = "1-999999999"
 _FOR_FILES = "raise `min_support` or `memory`, or lower the largest `size`"
 _FOR_FRAMES = "raise min_support or memory, lower the largest size, or write Parquet with dpmine supports"
 
@@ -68,12 +60,14 @@ def itemset_supports(
     catalogue: object = None,
     memory: int | str | None = None,
     engine: str = LOCAL,
+    maximal: bool = False,
+    closed: bool = False,
 ) -> pd.DataFrame:
     """The exact supports of all itemsets with at least `min_support`. NOT private.
 
     Args:
         data: all that `top_itemset` reads, which says more of the arguments that both have.
-        size: items in an itemset: 2, or a range "2-3".
+        size: items in an itemset: 2, a range "2-3", or "all".
         min_support: a count of units: an integer, or text such as "100". Any other number is a share of the units:
             0.01, "1.0", "1/3", "2%". Shares are compared as floats, so 5 of 6 units reach 5/6.
         as_fraction: whether supports are shares of the units instead of counts. A lift computed from them needs units
@@ -86,6 +80,8 @@ def itemset_supports(
         catalogue: a list of items; others are left out. None: all items that occur.
         memory: the most to use, in bytes or as text such as "4GB" (default: half of the machine).
         engine: "local" or "spark".
+        maximal: list only itemsets of which no superset has the least support.
+        closed: list only itemsets of which no superset has the same support.
 
     Returns a frame with the columns support and itemsets (frozensets), by decreasing support, then by items.
     Raises BadParameter, BadData or UnreadableFile. A frame that does not fit into `memory` is rejected before it is
@@ -95,6 +91,8 @@ def itemset_supports(
         >>> import dpmine
         >>> dpmine.itemset_supports([["a", "b"], ["a", "b", "c"], ["a"]], size=2).support.tolist()
         [2, 1, 1]
+        >>> dpmine.itemset_supports([["a", "b"], ["a", "b", "c"], ["a"]], size="all", closed=True).support.tolist()
+        [3, 2, 1]
 
     See Also:
         top_itemsets: the best itemsets, chosen with differential privacy.
@@ -112,54 +110,11 @@ def itemset_supports(
         catalogue=catalogue,
         memory=memory,
         engine=engine,
+        maximal=maximal,
+        closed=closed,
         as_objects=True,
     )
     return listed.frame()
-
-
-@dataclass
-class ListRoom:
-    """How many bytes are left for lists of itemsets.
-
-    Attributes:
-        left: of a memory limit.
-        largest: the largest size that is asked for.
-        advice: what the caller may do where they do not suffice.
-        as_objects: whether the itemsets become frozensets, too.
-    """
-
-    left: int
-    largest: int
-    advice: str
-    as_objects: bool
-
-    def itemsets(self, miner: SupportSource, size: int, threshold: int) -> Itemsets:
-        """All of one size; raises BadParameter before these, or those of larger sizes, take more than is left."""
-        limit = min(self.left, self.left * listing_cost(size) // self._cost(size))
-        try:
-            found = miner.itemsets(size, threshold, memory_limit=limit)
-        except TooManyItemsets:
-            raise self._too_many() from None
-        self.left -= len(found) * self._cost(size)
-        if self.left < 0 or (len(found) > _MOST_UNCHECKED and self._subsets(miner, found, threshold) > self.left):
-            raise self._too_many()
-        return found
-
-    def _too_many(self) -> BadParameter:
-        return BadParameter(f"The itemsets do not fit into the memory limit: {self.advice}.")
-
-    def _subsets(self, miner: SupportSource, found: Itemsets, threshold: int) -> int:
-        """Bytes of the larger subsets of one frequent itemset: to list millions before the rejection takes long."""
-        size, items = found.items.shape[1], found.items[0].tolist()
-        if threshold >= miner.resident_threshold:
-            for item in np.argsort(-miner.item_supports, kind="stable")[:_MOST_EXTENSIONS].tolist():
-                if item not in items and miner.support([*items, item]) >= threshold:
-                    items.append(item)
-        larger = range(size + 1, min(self.largest, len(items)) + 1)
-        return sum(comb(len(items), each) * self._cost(each) for each in larger)
-
-    def _cost(self, size: int) -> int:
-        return listed_cost(size) + (object_cost(size) if self.as_objects else 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,23 +122,29 @@ class ListedSupports:
     """Itemsets of several sizes, by decreasing support, then by size and items.
 
     Attributes:
-        parts: those of each size.
-        order: int64[k], the places of the itemsets in the parts, one part after the other.
-        supports: int64[k], counts of units; or float64[k], shares of the units.
+        lists: the itemsets, in any order.
+        order: int64[k], their places.
+        units: that supports are shares of; None where they are counts.
         labels: of the items.
     """
 
-    parts: list[Itemsets]
+    lists: ItemsetLists
     order: NDArray[np.int64]
-    supports: NDArray[Any]
+    units: int | None
     labels: pa.Array
 
     def frame(self) -> pd.DataFrame:
         """A frame with the columns support and itemsets (frozensets)."""
         import pandas as pd
 
-        itemsets = frozensets(self.parts, items_of(self.labels))
-        return pd.DataFrame({"support": self.supports, "itemsets": pd.Series(itemsets[self.order], dtype="object")})
+        supports = self.lists.supports[self.order]
+        itemsets = frozensets(self.lists, self.order, items_of(self.labels))
+        return pd.DataFrame(
+            {
+                "support": supports if self.units is None else supports / self.units,
+                "itemsets": pd.Series(itemsets, dtype="object"),
+            }
+        )
 
     @property
     def schema(self) -> pa.Schema:
@@ -194,24 +155,16 @@ class ListedSupports:
         """The rows in order, in blocks of a few MB: of Arrow, or of the Python objects that they become."""
         reference, row = (_OBJECT, _ROW) if as_objects else (8, 16)
         longest = 8 if is_integer(self.labels.type) else pc.max(pc.binary_length(self._names)).as_py() or 0
-        largest = self.parts[-1].items.shape[1]
+        largest = int(self.lists.sizes.max(initial=1))
         step = max(1, _BLOCK // (row + largest * (reference + longest)))
         for first in range(0, max(1, len(self.order)), step):
             yield self._block(slice(first, first + step))
 
     def _block(self, rows: slice) -> pa.RecordBatch:
-        places = self.order[rows]
-        ends = np.cumsum([len(part) for part in self.parts])
-        part_of = np.searchsorted(ends, places, side="right")
-        sizes = np.array([part.items.shape[1] for part in self.parts])
-        offsets = starts_of(sizes[part_of])
-        codes = np.empty(offsets[-1], np.int64)
-        for number in np.flatnonzero(np.bincount(part_of)):
-            part, mine = self.parts[number], np.flatnonzero(part_of == number)
-            members = part.items[places[mine] - (ends[number] - len(part))]
-            codes[offsets[mine, None] + np.arange(sizes[number])] = members
-        lists = pa.LargeListArray.from_arrays(integer_array(offsets), self._names.take(integer_array(codes)))
-        return pa.record_batch({"items": lists, "support": integer_array(self.supports[rows])})
+        block = taken(self.lists, self.order[rows])
+        items = self._names.take(pa.array(block.codes))
+        lists = pa.LargeListArray.from_arrays(integer_array(block.starts), items)
+        return pa.record_batch({"items": lists, "support": integer_array(block.supports)})
 
     @cached_property
     def _names(self) -> pa.Array:
@@ -233,6 +186,8 @@ def list_supports(
     catalogue: object = None,
     memory: int | str | None = None,
     engine: str = LOCAL,
+    maximal: bool = False,
+    closed: bool = False,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
     as_objects: bool = False,
@@ -254,7 +209,10 @@ def list_supports(
             raise DryRun("supports", _NO_GUARANTEE)
 
     columns = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot)
-    sizes = parse_sizes(size)
+    smallest, largest = parse_sizes(_ALL_SIZES if size == "all" else size)
+    if maximal and closed:
+        raise BadParameter("`maximal` and `closed` exclude each other: every maximal itemset is closed.")
+    further = largest + (maximal or closed)  # what contains an itemset of the largest size decides about it
     limit = count_or_share("min_support", min_support)
     budget = MemoryBudget.of(memory)
     read = read_transactions(
@@ -271,37 +229,28 @@ def list_supports(
         baskets = read.transactions
         threshold = limit if isinstance(limit, int) else least_count(limit, baskets.total_units)
         advice = _FOR_FRAMES if as_objects else _FOR_FILES
-        room = ListRoom(baskets.room_for_lists(budget), sizes[1], advice, as_objects)
-        parts = _parts(baskets, sizes[0], threshold, room)
-        units = baskets.total_units
-    places = np.concatenate([part.supports for part in parts])
-    order = np.argsort(np.negative(places, out=places), kind="stable")
-    supports = -places[order]
-    return ListedSupports(parts, order, supports / units if as_fraction else supports, baskets.labels)
+        room = ListRoom(baskets.room_for_lists(budget), further, advice, as_objects)
+        lists = baskets.miner().lists((smallest, further), threshold, room)
+        units = baskets.total_units if as_fraction else None
+    order = order_of(lists)
+    if maximal or closed:
+        order = order[(~with_superset(lists, equal=closed) & (lists.sizes <= largest))[order]]
+    return ListedSupports(lists, order, units, baskets.labels)
 
 
-def _parts(baskets: Transactions, smallest: int, threshold: int, room: ListRoom) -> list[Itemsets]:
-    """The itemsets of each size, up to one that has none; at least one part."""
-    miner = baskets.miner()
-    parts = [room.itemsets(miner, smallest, threshold)]
-    while len(parts[-1]) and smallest + len(parts) <= room.largest:
-        parts.append(room.itemsets(miner, smallest + len(parts), threshold))
-    return parts
-
-
-def frozensets(parts: list[Itemsets], names: list[Item]) -> NDArray[np.object_]:
-    """The itemsets as Python objects, one part after the other; names[c] stands for code c."""
+def frozensets(lists: ItemsetLists, order: NDArray[np.int64], names: list[Item]) -> NDArray[np.object_]:
+    """The itemsets in this order as Python objects; names[c] stands for code c."""
     name_of = np.empty(len(names), object)
     name_of[:] = names
     with _collector_at_rest():
-        return np.fromiter(_frozensets(parts, name_of), object, sum(map(len, parts)))
+        return np.fromiter(_frozensets(lists, order, name_of), object, len(order))
 
 
-def _frozensets(parts: list[Itemsets], names: NDArray[np.object_]) -> Iterator[Itemset]:
-    for part in parts:
-        for first in range(0, len(part), _ITEMSETS_PER_BLOCK):
-            columns = [names[codes].tolist() for codes in part.items[first : first + _ITEMSETS_PER_BLOCK].T]
-            yield from map(frozenset, zip(*columns, strict=True))
+def _frozensets(lists: ItemsetLists, order: NDArray[np.int64], names: NDArray[np.object_]) -> Iterator[Itemset]:
+    for first in range(0, len(order), _ITEMSETS_PER_BLOCK):
+        block = taken(lists, order[first : first + _ITEMSETS_PER_BLOCK])
+        flat, starts = names[block.codes].tolist(), block.starts.tolist()
+        yield from map(frozenset, map(flat.__getitem__, map(slice, starts, starts[1:])))
 
 
 @contextmanager

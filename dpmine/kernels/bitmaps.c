@@ -1,6 +1,6 @@
 /* The search for itemsets, through bitmaps: for each item a bit a row, intersected 64 rows and more at a time. */
 
-#include "sink.h"
+#include "maps.h"
 
 /* How many rows hold both items. */
 typedef int64_t Common(const uint64_t *left, const uint64_t *right, int64_t width);
@@ -46,17 +46,19 @@ INLINE void map_pairs(Maps maps, int64_t first, int64_t end, int32_t *prefix, in
 }
 
 /* The rows that hold `item`: the items behind it that are frequent there; how many they are. */
-INLINE int64_t behind(Maps maps, int64_t item, int64_t lowest, uint64_t *words, int32_t *labels,
-                      Intersect *intersect_here)
+INLINE int64_t behind(Maps maps, int64_t item, int64_t lowest, Level *next, Intersect *intersect_here)
 {
     int64_t kept = 0;
     const uint64_t *mine = maps.words + item * maps.width;
+    uint64_t *words = next->words.at;
+    int32_t *labels = next->labels.at, *supports = next->supports.at;
     for (int64_t later = item + 1; later < maps.items; later++) {
         if (maps.pairs != NULL && maps.pairs[item * maps.items + later] < lowest)
             continue;
         const uint64_t *theirs = maps.words + later * maps.width;
         int64_t support = intersect_here(mine, theirs, words + kept * maps.width, maps.width);
         labels[kept] = maps.labels[later];
+        supports[kept] = (int32_t)support;
         kept += support >= lowest;
     }
     return kept;
@@ -65,7 +67,7 @@ INLINE int64_t behind(Maps maps, int64_t item, int64_t lowest, uint64_t *words, 
 /* Both loops, compiled for what a processor can do. */
 typedef struct {
     void (*pairs)(Maps, int64_t, int64_t, int32_t *, int64_t, const Sink *, const Watch *);
-    int64_t (*behind)(Maps, int64_t, int64_t, uint64_t *, int32_t *);
+    int64_t (*behind)(Maps, int64_t, int64_t, Level *);
 } Loops;
 
 #define DEFINE_LOOPS(name, attribute, common_here, intersect_here)                                                     \
@@ -74,9 +76,9 @@ typedef struct {
     {                                                                                                                  \
         map_pairs(maps, first, end, prefix, size, sink, watch, common_here);                                           \
     }                                                                                                                  \
-    attribute static int64_t behind_##name(Maps maps, int64_t item, int64_t lowest, uint64_t *words, int32_t *labels)  \
+    attribute static int64_t behind_##name(Maps maps, int64_t item, int64_t lowest, Level *next)                       \
     {                                                                                                                  \
-        return behind(maps, item, lowest, words, labels, intersect_here);                                              \
+        return behind(maps, item, lowest, next, intersect_here);                                                       \
     }
 
 DEFINE_LOOPS(portable, , common, intersect)
@@ -145,25 +147,25 @@ static const Loops LOOPS[] = {
 static const Loops LOOPS[] = {[PORTABLE] = {map_pairs_portable, behind_portable}};
 #endif
 
-/* Bitmaps of a prefix, in memory of their own. */
-typedef struct {
-    Maps maps;
-    Share share;
-    Room words, labels;
-} Level;
-
-/* Go on with `item`: what follows it into the next level. Returns how many items, or NO_MEMORY. */
-static int64_t go_on(const Maps *maps, int64_t item, const Sink *sink, const Loops *loops, Level *next)
+int64_t go_on(const Maps *maps, int64_t item, int64_t lowest, int64_t most, Level *next)
 {
     int64_t others = maps->items - item - 1, kept = others;
     for (int64_t later = item + 1; maps->pairs != NULL && later < maps->items; later++)
-        kept -= maps->pairs[item * maps->items + later] < sink->lowest;
-    uint64_t *words = room_for(&next->words, (size_t)(kept * maps->width) * sizeof *words);
-    int32_t *labels = room_for(&next->labels, (size_t)others * sizeof *labels);
-    if (words == NULL || labels == NULL)
+        kept -= maps->pairs[item * maps->items + later] < lowest;
+    size_t cells = (size_t)others * sizeof(int32_t);
+    if (!room_for(&next->words, (size_t)(kept * maps->width) * sizeof(uint64_t)) || !room_for(&next->labels, cells) ||
+        !room_for(&next->supports, cells))
         return NO_MEMORY;
-    next->maps = (Maps){labels, words, loops->behind(*maps, item, sink->lowest, words, labels), maps->width, NULL};
-    return next->maps.items;
+    kept = LOOPS[instructions(most)].behind(*maps, item, lowest, next);
+    next->maps = (Maps){next->labels.at, next->words.at, kept, maps->width, NULL};
+    return kept;
+}
+
+void end_level(Level *level)
+{
+    free(level->words.at);
+    free(level->labels.at);
+    free(level->supports.at);
 }
 
 /* Whether what follows `item`, `more` of the items of `behind`, needs no search. */
@@ -185,21 +187,14 @@ static bool needs_none(const Maps *maps, int64_t item, const Maps *behind, int64
     return true;
 }
 
-/* The share of the items before `item`: of the pairs that begin with them, a rough forecast of the work. */
-static double before(const Maps *maps, int64_t item)
-{
-    double rest = 1 - (double)item / (double)(maps->items > 0 ? maps->items : 1);
-    return 1 - rest * rest;
-}
-
 static int64_t search_levels(Level *levels, int64_t *following, int64_t end, int64_t known, int64_t size,
-                             int32_t *prefix, const Sink *sink, const Watch *watch, const Loops *loops)
+                             int32_t *prefix, const Sink *sink, const Watch *watch, int64_t most)
 {
     for (int64_t depth = known; depth >= known;) {
         const Maps *maps = &levels[depth].maps;
         int64_t more = size - depth, item = following[depth], last = depth == known ? end : maps->items;
         if (more == 2)
-            loops->pairs(*maps, item, last, prefix, size, sink, watch);
+            LOOPS[instructions(most)].pairs(*maps, item, last, prefix, size, sink, watch);
         if (more == 2 || item == last || is_over(sink, watch)) {
             depth--;
             continue;
@@ -207,8 +202,8 @@ static int64_t search_levels(Level *levels, int64_t *following, int64_t end, int
         following[depth]++;
         Level *next = &levels[depth + 1];
         if (depth < WATCHED_DEPTH)
-            next->share = go_into(levels[depth].share, before(maps, item), before(maps, item + 1), watch);
-        if (go_on(maps, item, sink, loops, next) < 0)
+            next->share = go_into(levels[depth].share, pairs_before(maps, item), pairs_before(maps, item + 1), watch);
+        if (go_on(maps, item, sink->lowest, most, next) < 0)
             return NO_MEMORY;
         if (needs_none(maps, item, &next->maps, more - 1, prefix, size, sink))
             continue;
@@ -221,19 +216,16 @@ static int64_t search_levels(Level *levels, int64_t *following, int64_t end, int
 int64_t search_below(Maps maps, int64_t first, int64_t end, int64_t known, int64_t size, int32_t *prefix,
                      const Sink *sink, const Watch *watch, Share share, int64_t most)
 {
-    const Loops *loops = &LOOPS[instructions(most)];
     Level *levels = calloc((size_t)size, sizeof *levels);
     int64_t *following = calloc((size_t)size, sizeof *following), failure = NO_MEMORY;
     if (levels != NULL && following != NULL) {
         levels[known].maps = maps;
         levels[known].share = share;
         following[known] = first;
-        failure = search_levels(levels, following, end, known, size, prefix, sink, watch, loops);
+        failure = search_levels(levels, following, end, known, size, prefix, sink, watch, most);
     }
-    for (int64_t depth = 0; levels != NULL && depth < size; depth++) {
-        free(levels[depth].words.at);
-        free(levels[depth].labels.at);
-    }
+    for (int64_t depth = 0; levels != NULL && depth < size; depth++)
+        end_level(&levels[depth]);
     free(levels);
     free(following);
     return failure;
@@ -252,9 +244,9 @@ KERNEL(search_maps, Bitmaps maps; int64_t first; int64_t end; int64_t size; Sink
     if (prefix == NULL)
         return NO_MEMORY;
     Maps maps = {a->maps.labels.at, a->maps.words.at, items, a->maps.width, pairs ? a->maps.pairs.at : NULL};
-    Share share = {-before(&maps, a->first), 1};
+    Share share = {-pairs_before(&maps, a->first), 1};
     int64_t failure = search_below(maps, a->first, a->end, 0, a->size, prefix, &a->sink, &a->watch, share, a->instructions);
-    go_into(share, before(&maps, a->end), 1, &a->watch);
+    go_into(share, pairs_before(&maps, a->end), 1, &a->watch);
     free(prefix);
     return failure;
 }

@@ -78,6 +78,9 @@ RECORD(Bitmaps, Int32s labels; Uint64s words; int64_t width; Int32s pairs;)
 RECORD(Sink, int64_t lowest; int64_t highest; int64_t skip; Int64sOut histogram; Int32sOut itemsets;
        Int64sOut supports; Int64sOut found; Int64sOut alone; Int64sOut wanted; Int32sOut crowd;)
 
+RECORD(Lists, int64_t lowest; int64_t smallest; int64_t largest; int64_t deepest; Int32sOut codes; Int64sOut ends;
+       Int64sOut supports; Int64sOut used; Int64sOut path;)
+
 RECORD(Watch, Int64s stop; DoublesOut done;)
 
 /* Whether rows first ... end - 1 are stretches of an array of `length` entries, one behind the other. */
@@ -134,21 +137,5 @@ enum { PORTABLE, AVX2, AVX512 };
 
 /* The best of these that this processor has, up to `most`. */
 int64_t instructions(int64_t most);
-
-/* A search of bitmaps below `known` items of `prefix`: first items first ... end - 1. */
-typedef struct {
-    const int32_t *labels;
-    const uint64_t *words;
-    int64_t items, width;
-    const int32_t *pairs; /* NULL where the supports of pairs were not counted */
-} Maps;
-
-/* The share of a whole search that lies behind a prefix: it begins at `begun` in [0, 1] and is `width` wide. */
-typedef struct {
-    double begun, width;
-} Share;
-
-int64_t search_below(Maps maps, int64_t first, int64_t end, int64_t known, int64_t size, int32_t *prefix,
-                     const Sink *sink, const Watch *watch, Share share, int64_t instructions);
 
 #endif

@@ -90,3 +90,201 @@ KERNEL(unpacked, Int64s keys; int64_t size; Int32s present; int64_t bits; Int32s
     }
     return 0;
 }
+
+/* Itemsets of several sizes: row k is codes[starts[k] ... starts[k + 1] - 1]. */
+typedef struct {
+    const int32_t *codes;
+    const int64_t *starts;
+    Int64s numbers; /* of the codes */
+    int64_t bits;   /* that a number has in a key; 0: a key has a bit for each */
+    int64_t whole;  /* as many items are in a key; some rows are longer */
+} Flat;
+
+/* The first items of a row as one number, and its place. */
+typedef struct {
+    uint64_t key;
+    int64_t place;
+} Entry;
+
+enum { FEW = 8 }; /* entries that are sorted by insertion */
+
+enum { MOST_BITS = 64 };
+
+/* Of up to 64 items every one has a bit: of two rows of one size, that with the first item they differ in comes first. */
+static Flat flat_of(Int32s codes, Int64s starts, Int64s numbers, int64_t items)
+{
+    int64_t bits = 1;
+    while (items > INT64_C(1) << bits)
+        bits++;
+    return items <= MOST_BITS ? (Flat){codes.at, starts.at, numbers, 0, INT64_MAX}
+                              : (Flat){codes.at, starts.at, numbers, bits, MOST_BITS / bits};
+}
+
+static Entry entry_of(const Flat *rows, int64_t place)
+{
+    int64_t begin = rows->starts[place], size = rows->starts[place + 1] - begin, shift = MOST_BITS;
+    Entry entry = {0, place};
+    for (int64_t k = 0; k < size && k < rows->whole; k++) {
+        uint64_t number = (uint64_t)rows->numbers.at[rows->codes[begin + k]];
+        if (rows->bits == 0)
+            entry.key |= UINT64_C(1) << (MOST_BITS - 1 - number);
+        else
+            entry.key |= number << (shift -= rows->bits);
+    }
+    entry.key = rows->bits == 0 ? ~entry.key : entry.key;
+    return entry;
+}
+
+/* Whether one row precedes another one of the same size and with the same key. */
+static bool precedes_behind(int64_t left, int64_t right, const Flat *rows)
+{
+    const int32_t *a = rows->codes + rows->starts[left], *b = rows->codes + rows->starts[right];
+    int64_t size = rows->starts[left + 1] - rows->starts[left], k = rows->whole;
+    int64_t other = rows->starts[right + 1] - rows->starts[right];
+    size = size < other ? size : other; /* of one size, says the caller */
+    while (k < size && a[k] == b[k])
+        k++;
+    return k < size && a[k] < b[k];
+}
+
+INLINE bool precedes(Entry left, Entry right, const Flat *rows)
+{
+    return left.key < right.key || (left.key == right.key && precedes_behind(left.place, right.place, rows));
+}
+
+static void insert_entries(Entry *entries, int64_t length, const Flat *rows)
+{
+    for (int64_t k = 1; k < length; k++) {
+        Entry entry = entries[k];
+        int64_t place = k;
+        for (; place > 0 && precedes(entry, entries[place - 1], rows); place--)
+            entries[place] = entries[place - 1];
+        entries[place] = entry;
+    }
+}
+
+/* Merge sort; where both halves follow each other, as often in the order of a search, they stay. */
+static void sort_entries(Entry *entries, Entry *spare, int64_t length, const Flat *rows)
+{
+    for (int64_t first = 0; first < length; first += FEW)
+        insert_entries(entries + first, length - first < FEW ? length - first : FEW, rows);
+    for (int64_t run = FEW; run < length; run *= 2)
+        for (int64_t first = 0; first + run < length; first += 2 * run) {
+            int64_t middle = first + run, end = middle + run < length ? middle + run : length;
+            if (!precedes(entries[middle], entries[middle - 1], rows))
+                continue;
+            memcpy(spare, entries + first, (size_t)run * sizeof *spare);
+            int64_t left = 0, right = middle, place = first;
+            while (left < run && right < end) {
+                bool later = precedes(entries[right], spare[left], rows);
+                entries[place++] = later ? entries[right] : spare[left];
+                right += later;
+                left += !later;
+            }
+            memcpy(entries + place, spare + left, (size_t)(run - left) * sizeof *spare);
+        }
+}
+
+/* Where the rows of each rank begin when the larger ones come first; false where a number is too large. */
+static bool begin_groups(const Flat *rows, Int64s ranks, int64_t *begins, int64_t levels)
+{
+    memset(begins, 0, (size_t)levels * sizeof *begins);
+    for (int64_t row = 0; row < ranks.length; row++) {
+        int64_t begin = rows->starts[row], end = rows->starts[row + 1];
+        if (ranks.at[row] < 0 || ranks.at[row] >= levels ||
+            !are_places((Int32s){rows->codes, end}, begin, end, rows->numbers.length))
+            return false;
+        begins[levels - 1 - ranks.at[row]]++;
+    }
+    for (int64_t level = 0, before = 0; level < levels; level++) {
+        int64_t count = begins[level];
+        begins[level] = before;
+        before += count;
+    }
+    return true;
+}
+
+static bool are_flat(Int32s codes, Int64s starts, Int64s numbers, int64_t items)
+{
+    bool fit = starts.length >= 1 && items >= 0 && items <= INT64_C(1) << 31;
+    for (int64_t code = 0; code < numbers.length; code++)
+        fit &= numbers.at[code] >= 0 && numbers.at[code] <= items - (items > 0);
+    return fit && are_rows(starts, 0, starts.length - 1, codes.length);
+}
+
+/* Put the rows in groups by decreasing rank: an entry is a key and the place of its row; `ends` says where each group
+   ends. The codes of `items` items have numbers in the same order. */
+KERNEL(group_rows, Int32s codes; Int64s starts; Int64s ranks; Int64s numbers; int64_t items; Int64sOut ends;
+       Int64sOut entries;)
+{
+    int64_t length = a->ranks.length, levels = a->ends.length;
+    if (a->starts.length != length + 1 || a->entries.length != 2 * length || !are_flat(a->codes, a->starts, a->numbers, a->items))
+        return MISFIT;
+    Flat rows = flat_of(a->codes, a->starts, a->numbers, a->items);
+    if (!begin_groups(&rows, a->ranks, a->ends.at, levels))
+        return MISFIT;
+    Entry *entries = (Entry *)a->entries.at;
+    for (int64_t row = 0; row < length; row++)
+        entries[a->ends.at[levels - 1 - a->ranks.at[row]]++] = entry_of(&rows, row);
+    return 0;
+}
+
+/* Sort the entries of the groups first ... end - 1 by the items of their rows, which are of one size in each. */
+KERNEL(sort_groups, Int32s codes; Int64s starts; Int64s numbers; int64_t items; Int64s ends; int64_t first; int64_t end;
+       Int64sOut entries;)
+{
+    int64_t rows = a->starts.length - 1, longest = 0, begin = 0;
+    if (!are_flat(a->codes, a->starts, a->numbers, a->items) || a->first < 0 || a->first > a->end ||
+        a->end > a->ends.length || (a->first > 0 && (begin = a->ends.at[a->first - 1]) < 0))
+        return MISFIT;
+    Flat flat = flat_of(a->codes, a->starts, a->numbers, a->items);
+    Entry *entries = (Entry *)a->entries.at;
+    for (int64_t level = a->first, place = begin; level < a->end; place = a->ends.at[level++]) {
+        int64_t count = a->ends.at[level] - place;
+        if (count < 0 || a->ends.at[level] > a->entries.length / 2)
+            return MISFIT;
+        longest = count > longest ? count : longest;
+        for (int64_t entry = place; entry < place + count; entry++)
+            if (entries[entry].place < 0 || entries[entry].place >= rows)
+                return MISFIT;
+    }
+    Entry *spare = malloc((size_t)(longest + 1) * sizeof *spare);
+    if (spare == NULL)
+        return NO_MEMORY;
+    for (int64_t level = a->first; level < a->end; begin = a->ends.at[level++])
+        sort_entries(entries + begin, spare, a->ends.at[level] - begin, &flat);
+    free(spare);
+    return 0;
+}
+
+enum { AHEAD = 16 }; /* rows that are asked for before they are copied: they lie anywhere */
+
+/* Copy the rows order[0], order[1], ... with their supports, one behind the other; `starts_of_copies` tells where.
+
+   Returns how many codes were copied. */
+KERNEL(copy_rows, Int32s codes; Int64s starts; Int64s supports; Int64s order; Int64sOut starts_of_copies;
+       Int64sOut supports_of_copies; Int32sOut into;)
+{
+    int64_t rows = a->supports.length, copied = a->order.length, filled = 0;
+    if (a->starts.length != rows + 1 || a->starts_of_copies.length != copied + 1 ||
+        a->supports_of_copies.length != copied)
+        return MISFIT;
+    a->starts_of_copies.at[0] = 0;
+    for (int64_t k = 0; k < copied; k++) {
+        int64_t row = a->order.at[k], ahead = a->order.at[k + AHEAD < copied ? k + AHEAD : k];
+        if (row < 0 || row >= rows || ahead < 0 || ahead >= rows)
+            return MISFIT;
+        __builtin_prefetch(a->codes.at + a->starts.at[ahead]);
+        __builtin_prefetch(a->supports.at + ahead);
+        int64_t begin = a->starts.at[row], size = a->starts.at[row + 1] - begin;
+        if (begin < 0 || begin > a->codes.length || size < 0 || size > a->codes.length - begin ||
+            size > a->into.length - filled)
+            return MISFIT;
+        const int32_t *from = a->codes.at + begin;
+        for (int64_t item = 0; item < size; item++)
+            a->into.at[filled + item] = from[item];
+        a->supports_of_copies.at[k] = a->supports.at[row];
+        a->starts_of_copies.at[k + 1] = filled += size;
+    }
+    return filled;
+}

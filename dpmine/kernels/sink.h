@@ -24,6 +24,11 @@ INLINE bool is_over(const Sink *sink, const Watch *watch)
     return sink->found.at[0] >= __atomic_load_n(watch->stop.at, __ATOMIC_RELAXED);
 }
 
+/* The share of a whole search that lies behind a prefix: it begins at `begun` in [0, 1] and is `width` wide. */
+typedef struct {
+    double begun, width;
+} Share;
+
 enum { WATCHED_DEPTH = 3 }; /* deeper, there are many prefixes, and each is little of the whole */
 
 /* The part of a share from `before` to `after`, as parts of 1; all that is before it is done. */

@@ -17,7 +17,7 @@ from support.tapes import TapeBits
 from dpmine.doctor import PACKAGES, Check, Diagnosis, State, diagnose
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.transactions.interface import Itemsets
+from dpmine.itemsets.transactions.lists import Itemsets
 from dpmine.kernels import INSTRUCTION_SETS, INSTRUCTIONS, LIBRARY
 
 LEDGER = "sqlite:///budget.db"

@@ -15,12 +15,12 @@ from support.cases import every
 from support.effort import examples
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.frequent_patterns import apriori, fpgrowth
+from dpmine.frequent_patterns import apriori, association_rules, fpgrowth, fpmax, hmine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CALLS = [fpgrowth, apriori]
+CALLS = [fpgrowth, apriori, hmine]
 SHAPES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "flags": lambda frame: frame.astype(bool),
     "numbers": lambda frame: frame.astype(int),
@@ -54,7 +54,39 @@ def test_supports_are_theirs(shape: str, max_len: int | None, names: bool, call:
     assert found["support"].tolist() == expected["support"].tolist()
     assert found.dtypes.tolist() == expected.dtypes.tolist()
     assert found.columns.tolist() == ["support", "itemsets"]
-    assert listed(theirs.fpgrowth(frame, min_support=0.1, use_colnames=names, max_len=max_len)) == listed(found)
+    for other in (theirs.fpgrowth, theirs.hmine):
+        assert listed(other(frame, min_support=0.1, use_colnames=names, max_len=max_len)) == listed(found)
+
+
+@every("shape", SHAPES)
+@every("names", [True, False])
+@every("density", [0.2, 0.4, 0.7, 0.9])
+def test_maximal_itemsets_are_theirs(shape: str, names: bool, density: float) -> None:
+    frame = frame_of(density)
+    for least in (0.02, 0.1, 0.3, 0.9):
+        expected = theirs.fpmax(frame, min_support=least, use_colnames=names)
+        found = fpmax(SHAPES[shape](frame), min_support=least, use_colnames=names)
+        assert listed(found) == listed(expected)
+        assert found.dtypes.tolist() == fpgrowth(frame).dtypes.tolist()
+
+
+@settings(max_examples=examples(300))
+@given(st.lists(st.lists(st.booleans(), min_size=7, max_size=7), min_size=1, max_size=20), st.integers(1, 7))
+def test_the_longest_maximal_itemsets_are_left_out(rows: list[list[bool]], max_len: int) -> None:
+    """mlxtend's own prunes by the length, and then lists some itemsets that are not maximal."""
+    frame = pd.DataFrame(rows)
+    frequent = listed(fpgrowth(frame, min_support=0.2))
+    maximal = {each: n for each, n in frequent.items() if not any(each < other for other in frequent)}
+    assert listed(fpmax(frame, min_support=0.2)) == maximal == listed(theirs.fpmax(frame, min_support=0.2))
+    found = listed(fpmax(frame, min_support=0.2, max_len=max_len))
+    assert found == {each: support for each, support in maximal.items() if len(each) <= max_len}
+
+
+def test_association_rules_are_mlxtends() -> None:
+    assert association_rules is theirs.association_rules
+    frame = frame_of()
+    ours, expected = (association_rules(call(frame, 0.2), min_threshold=0.5) for call in (fpgrowth, theirs.apriori))
+    pd.testing.assert_frame_equal(ours, expected)
 
 
 @settings(max_examples=examples(60))

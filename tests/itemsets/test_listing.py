@@ -40,6 +40,23 @@ def test_all_itemsets_above_the_threshold(size: Any, threshold: int) -> None:
     assert listed(size=size, min_support=threshold) == expected
 
 
+@every("size", ["all", "1-2", 2])
+@every("threshold", [1, 4, 8])
+def test_closed_and_maximal_itemsets(size: Any, threshold: int) -> None:
+    """Supersets decide even where they are larger than all that is listed."""
+    sizes = {"all": (1, 2, 3), "1-2": (1, 2), "2": (2,)}[str(size)]
+    frequent = {s: c for s, c in COUNTS.items() if c >= threshold}
+    above = {s: [c for other, c in frequent.items() if set(s) < set(other)] for s in frequent}
+    of_sizes = {s: c for s, c in frequent.items() if len(s) in sizes}
+    assert listed(size=size, min_support=threshold) == of_sizes
+    closed = {s: c for s, c in of_sizes.items() if c not in above[s]}
+    assert listed(size=size, min_support=threshold, closed=True) == closed
+    maximal = {s: c for s, c in of_sizes.items() if not above[s]}
+    assert listed(size=size, min_support=threshold, maximal=True) == maximal
+    with pytest.raises(BadParameter, match="exclude each other"):
+        listed(size=size, closed=True, maximal=True)
+
+
 def test_order_is_by_support_then_by_items() -> None:
     frame = dpmine.itemset_supports([["a", "b"], ["b", "c"], ["a", "c"], ["c", "d"], ["c", "d"]], size=(1, 2))
     rows = [(-support, len(itemset), sorted(itemset)) for itemset, support in zip(frame["itemsets"], frame["support"])]  # noqa: B905
@@ -175,7 +192,9 @@ def test_all_sizes_together_stay_within_the_limit() -> None:
         list_supports(baskets, size="1-19", min_support=1, memory="80MB")
 
 
-def test_no_size_is_searched_behind_one_that_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+@every("size", ["1-4", "2-900000000"])
+def test_a_search_ends_where_nothing_is_left(size: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All larger sizes are found by one search: none is asked for by itself."""
     searched: list[int] = []
     whole = Miner.itemsets
 
@@ -184,8 +203,8 @@ def test_no_size_is_searched_behind_one_that_has_none(monkeypatch: pytest.Monkey
         return whole(miner, size, threshold, **options)
 
     monkeypatch.setattr(Miner, "itemsets", noted)
-    dpmine.itemset_supports([["a", "b"], ["c", "d"]], size=(1, 4))
-    assert searched == [1, 2, 3]
+    assert len(dpmine.itemset_supports([["a", "b", "c"], ["c", "d"]], size=size)) == (9 if size == "1-4" else 5)
+    assert searched == ([1] if size == "1-4" else [])
 
 
 def test_pandas_frames_of_mlxtend_are_read() -> None:

@@ -86,6 +86,27 @@ class Sink(NamedTuple):
     """int32[size + longest row]: the crowd that was wanted: the codes of the prefix, then those of the n items."""
 
 
+class Lists(NamedTuple):
+    """Where the itemsets of several sizes go, those with support ≥ lowest; and from where the search goes on."""
+
+    lowest: int
+    smallest: int
+    """The least items of an itemset that is written down, at least 2."""
+    largest: int
+    deepest: int
+    """An itemset of more items ends the search."""
+    codes: NDArray[np.int32]
+    """The codes of the itemsets, one behind the other, increasing in each."""
+    ends: NDArray[np.int64]
+    """int64[capacity]: where each ends."""
+    supports: NDArray[np.int64]
+    """int64[capacity]."""
+    used: NDArray[np.int64]
+    """int64[2]: itemsets and codes that were written down."""
+    path: NDArray[np.int64]
+    """int64[deepest + 1]: 0, or the number of items that follow, one in the rows of the other."""
+
+
 class Watch(NamedTuple):
     """What is seen of a search while it runs, and how it is ended from outside."""
 

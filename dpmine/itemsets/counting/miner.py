@@ -23,6 +23,7 @@ from dpmine.itemsets.counting.field import (
     pair_supports,
     searched,
 )
+from dpmine.itemsets.counting.lists import ListSearch
 from dpmine.itemsets.counting.rows import (
     frequent_rests,
     item_supports,
@@ -33,12 +34,12 @@ from dpmine.itemsets.counting.rows import (
 from dpmine.itemsets.transactions.interface import (
     COUNT_LIMIT,
     Baskets,
-    Itemsets,
     SupportHistogram,
     SupportSource,
     Transactions,
     distinct_codes,
 )
+from dpmine.itemsets.transactions.lists import ItemsetLists, Itemsets
 from dpmine.itemsets.transactions.memory import TooManyItemsets, listing_cost, parse_memory, resident_cost
 from dpmine.kernels import kernel
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     from dpmine.itemsets.counting.arrays import Sink
     from dpmine.itemsets.counting.rows import ItemRanking
+    from dpmine.itemsets.transactions.lists import ListRoom
     from dpmine.itemsets.transactions.memory import MemoryBudget
 
 _FIRST_ROOM = 1 << 22  # item codes for which a part of a search makes room before it knows how many it will find
@@ -85,6 +87,19 @@ class Miner(SupportSource):
         if size == 2 and self._few_items(threshold):
             return self._pairs_above(threshold, affordable)
         return Itemsets(*ordered(*_joined(self._listed(size, threshold, affordable))))
+
+    def lists(self, sizes: tuple[int, int], threshold: int, room: ListRoom) -> ItemsetLists:
+        """See `SupportSource`. One search finds those of three sizes and more."""
+        smallest, largest = sizes
+        if largest - smallest < 2:
+            return super().lists(sizes, threshold, room)
+        alone = [room.itemsets(self, 1, threshold)] if smallest == 1 else []
+        ranking = self._ranked(threshold)
+        smallest, largest = max(2, smallest), min(largest, ranking.longest)
+        if largest < smallest:
+            return ItemsetLists.of([*alone, self.itemsets(smallest, threshold)])
+        field = field_of(ranking, 3, _first(ranking, threshold), len(ranking.supports))
+        return ListSearch(field, (smallest, largest), threshold, room).lists(alone)
 
     def bounded_histogram(self, size: int, threshold: int, most: int | None) -> SupportHistogram | None:
         """See `SupportSource`. Pairs are counted in any case."""

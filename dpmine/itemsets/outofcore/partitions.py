@@ -33,13 +33,8 @@ from dpmine.itemsets.outofcore.streams import (
     same_codes,
     whole_units,
 )
-from dpmine.itemsets.transactions.interface import (
-    Baskets,
-    Itemsets,
-    SupportHistogram,
-    SupportSource,
-    Transactions,
-)
+from dpmine.itemsets.transactions.interface import Baskets, SupportHistogram, SupportSource, Transactions
+from dpmine.itemsets.transactions.lists import Itemsets
 from dpmine.itemsets.transactions.memory import TooManyItemsets, resident_cost
 
 if TYPE_CHECKING:

@@ -35,7 +35,8 @@ from dpmine.itemsets.spark.files import FOOTERS, Groups, Reading, read_footers, 
 from dpmine.itemsets.spark.inputs import ITEM
 from dpmine.itemsets.spark.session import UNREADABLE, functions, replacing
 from dpmine.itemsets.spark.supports import require_room
-from dpmine.itemsets.transactions.interface import COUNT_LIMIT, Itemsets, SupportHistogram, SupportSource
+from dpmine.itemsets.transactions.interface import COUNT_LIMIT, SupportHistogram, SupportSource
+from dpmine.itemsets.transactions.lists import Itemsets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -29,12 +29,8 @@ from dpmine.itemsets.spark.counting import (
 )
 from dpmine.itemsets.spark.progress import watched
 from dpmine.itemsets.spark.session import functions, replacing
-from dpmine.itemsets.transactions.interface import (
-    COUNT_LIMIT,
-    Itemsets,
-    SupportHistogram,
-    SupportSource,
-)
+from dpmine.itemsets.transactions.interface import COUNT_LIMIT, SupportHistogram, SupportSource
+from dpmine.itemsets.transactions.lists import Itemsets
 from dpmine.itemsets.transactions.memory import TooManyItemsets, parse_memory
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.transactions.hashes import kept_items, label_hashes
+from dpmine.itemsets.transactions.lists import Itemsets, by_size
 from dpmine.itemsets.transactions.pairs import pair_weights
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from dpmine.itemsets.transactions.lists import ItemsetLists, ListRoom
     from dpmine.itemsets.transactions.memory import MemoryBudget
 
 
@@ -122,22 +124,6 @@ class LoadedTransactions:
 
 
 @dataclass(frozen=True, eq=False)
-class Itemsets:
-    """Itemsets of one size by decreasing support, then lexicographically.
-
-    Attributes:
-        items: int32[k, r], item codes increasing in a row.
-        supports: int64[k].
-    """
-
-    items: NDArray[np.int32]
-    supports: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.supports)
-
-
-@dataclass(frozen=True, eq=False)
 class SupportHistogram:
     """How many itemsets have each support.
 
@@ -198,6 +184,10 @@ class SupportSource(ABC):
         codes = np.flatnonzero(self.item_supports >= threshold).astype(np.int32)
         codes = codes[np.argsort(-self.item_supports[codes], kind="stable")]
         return Itemsets(codes[:, None], self.item_supports[codes])
+
+    def lists(self, sizes: tuple[int, int], threshold: int, room: ListRoom) -> ItemsetLists:
+        """All itemsets of some sizes; raises BadParameter before they take more than there is room for."""
+        return by_size(self, sizes, threshold, room)
 
     def histogram(self, size: int, threshold: int) -> SupportHistogram:
         """How many itemsets of `size` items have each support ≥ `threshold` ≥ 1; none of them is listed.

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.transactions.interface import Itemsets, SupportSource, Transactions
+    from dpmine.itemsets.transactions.interface import SupportSource, Transactions
+    from dpmine.itemsets.transactions.lists import Itemsets
 
 
 _MANY = 100_000

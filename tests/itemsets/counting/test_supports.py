@@ -21,7 +21,8 @@ from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.counting.field import few_partners_field
 from dpmine.itemsets.counting.miner import Miner, support_of
 from dpmine.itemsets.counting.rows import frequent_rests, item_supports
-from dpmine.itemsets.transactions.interface import Itemsets, SupportHistogram
+from dpmine.itemsets.transactions.interface import SupportHistogram
+from dpmine.itemsets.transactions.lists import Itemsets
 
 CATALOGUE = 9
 BASKET = st.frozensets(st.integers(0, CATALOGUE - 1), min_size=1, max_size=7)

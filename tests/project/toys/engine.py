@@ -12,7 +12,8 @@ from dpmine.io.open import open_source
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.ingest.layouts import plan_layout
 from dpmine.itemsets.ingest.lines import declared, read_whole
-from dpmine.itemsets.transactions.interface import Itemsets, LoadedTransactions, SupportHistogram, SupportSource
+from dpmine.itemsets.transactions.interface import LoadedTransactions, SupportHistogram, SupportSource
+from dpmine.itemsets.transactions.lists import Itemsets
 from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:

@@ -1,0 +1,185 @@
+"""Itemsets of several sizes from one search, and their order."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpmine.itemsets.counting.arrays import Bitmaps, Lists, Watch
+from dpmine.itemsets.counting.rows import in_parallel, streamed, thread_count
+from dpmine.itemsets.transactions.lists import ItemsetLists
+from dpmine.kernels import INSTRUCTIONS, kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dpmine.itemsets.counting.field import Field
+    from dpmine.itemsets.transactions.lists import Itemsets, ListRoom
+
+_CHUNK = 1 << 21  # item codes that a thread writes down before it makes room for more
+_THREAD_STEPS = 20_000  # of a forecast for triples: fewer are not worth a second thread
+_SMALL_STEPS = 200_000  # of such a forecast: a first small chunk is filled at once, sooner than a thread begins
+_SMALL_CHUNK = 1 << 12
+_DONE, _FULL = 0, 1  # what the kernels return
+
+_list_rows, _list_maps = kernel("list_rows"), kernel("list_maps")
+
+
+class ListSearch:
+    """One search of a field for the itemsets of several sizes, by threads that share its first items."""
+
+    def __init__(self, field: Field, sizes: tuple[int, int], threshold: int, room: ListRoom) -> None:
+        """Of 2 items and more. Requires: no itemset of the field has more than sizes[1]."""
+        self._field = field
+        self._sizes = sizes
+        self._threshold = threshold
+        self._room = room
+        self._deepest = _deepest(sizes, room)
+        self._next = np.array([field.first], np.int64)
+        threads = min(thread_count(), 1 + field.steps // _THREAD_STEPS)
+        self._stop, self._done = np.ones(1, np.int64), np.zeros(threads)
+        self._used = np.zeros(threads, np.int64)
+        self._paths = [np.zeros(self._deepest + 1, np.int64) for _ in range(threads)]
+        self._is_small = sizes[0] == 2 and field.steps < _SMALL_STEPS  # so every step finds an itemset, or ends soon
+
+    def lists(self, known: list[Itemsets]) -> ItemsetLists:
+        """What is known and what is found; raises BadParameter before it takes more than there is room for."""
+        chunks = [self._known(part) for part in known]
+        is_done = False
+        if self._is_small:
+            chunk, is_done = self._fill(0, _SMALL_CHUNK)
+            chunks.append(chunk)
+        if not is_done:
+            with closing(streamed(self._found, range(len(self._done)), len(self._done), self)) as parts:
+                for part in parts:
+                    chunks += part
+        self._room.left -= int(self._used.sum())
+        return _joined(chunks)
+
+    def _found(self, thread: int) -> list[Lists]:
+        """What one thread finds, in chunks."""
+        room, chunks, is_done = _CHUNK, [], False
+        while not is_done:
+            chunk, is_done = self._fill(thread, room)
+            chunks.append(chunk)
+            if not chunk.used[0]:  # not even the itemsets that go on from one prefix fit
+                room *= 2
+        return chunks
+
+    def _fill(self, thread: int, room: int) -> tuple[Lists, bool]:
+        """A chunk of what one thread finds, and whether nothing is left."""
+        watch = Watch(self._stop, self._done[thread : thread + 1])
+        search = _list_maps if isinstance(self._field.where, Bitmaps) else _list_rows
+        chunk = self._chunk(room, self._paths[thread])
+        state = search(*self._field.where, *chunk, *watch, self._next, self._field.end, INSTRUCTIONS)
+        self._used[thread] += self._bytes(chunk)
+        if state not in {_DONE, _FULL} or self._used.sum() > self._room.left:
+            self.end()
+            raise self._room.too_many()
+        return chunk, state == _DONE
+
+    def _known(self, part: Itemsets) -> Lists:
+        """Itemsets of one size as a chunk."""
+        chunk = self._chunk(0, np.zeros(0, np.int64))
+        size, codes = part.items.shape[1], part.items.ravel()
+        ends, used = size * np.arange(1, len(part) + 1), np.array([len(part), len(codes)])
+        return chunk._replace(codes=codes, ends=ends, supports=part.supports, used=used)
+
+    def _chunk(self, room: int, path: NDArray[np.int64]) -> Lists:
+        """Room for a number of item codes."""
+        itemsets = room // self._sizes[0] + 1
+        return Lists(
+            self._threshold,
+            *self._sizes,
+            self._deepest,
+            codes=np.empty(room, np.int32),
+            ends=np.empty(itemsets, np.int64),
+            supports=np.empty(itemsets, np.int64),
+            used=np.zeros(2, np.int64),
+            path=path,
+        )
+
+    def _bytes(self, chunk: Lists) -> int:
+        ends = chunk.ends[: chunk.used[0]]
+        counts = np.bincount(np.diff(ends, prepend=0))
+        return sum(int(counts[size]) * self._room.cost(size) for size in np.flatnonzero(counts).tolist())
+
+    def share(self) -> float:
+        """See `Watched`."""
+        return min(1.0, float(self._done.sum()) / (self._field.whole or 1.0))
+
+    def end(self) -> None:
+        """See `Watched`."""
+        self._stop[0] = 0
+
+
+def _deepest(sizes: tuple[int, int], room: ListRoom) -> int:
+    """The most items of an itemset whose subsets may fit."""
+    deepest = sizes[0]
+    while deepest < sizes[1] and room.subsets(deepest + 1, sizes[0]) <= room.left:
+        deepest += 1
+    return deepest
+
+
+def _joined(chunks: list[Lists]) -> ItemsetLists:
+    """The chunks one after the other; what a chunk held is given back as soon as it was copied."""
+    itemsets, codes = (int(sum(chunk.used[which] for chunk in chunks)) for which in (0, 1))
+    lists = ItemsetLists(np.empty(codes, np.int32), np.zeros(itemsets + 1, np.int64), np.empty(itemsets, np.int64))
+    first = begin = 0
+    chunks.reverse()
+    while chunks:
+        chunk = chunks.pop()
+        more, length = chunk.used.tolist()
+        lists.codes[begin : begin + length] = chunk.codes[:length]
+        np.add(chunk.ends[:more], begin, out=lists.starts[first + 1 : first + more + 1])
+        lists.supports[first : first + more] = chunk.supports[:more]
+        first, begin = first + more, begin + length
+    return lists
+
+
+_number_codes, _group_rows, _sort_groups = kernel("number_codes"), kernel("group_rows"), kernel("sort_groups")
+_copy_rows, _mark_supersets = kernel("copy_rows"), kernel("mark_supersets")
+_ONE_THREAD = 20_000  # itemsets: fewer are sorted faster than a thread begins
+_MOST_LEVELS = 1 << 20  # ranks and sizes that are counted as they are
+_SUPERSET, _EQUAL_SUPERSET = 1, 2  # bits of the last one's flags
+
+
+def order_of(lists: ItemsetLists, ranks: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    """int64[k]: the itemsets by decreasing rank ≥ 0 (by default the support), then by size, then by items."""
+    sizes, ranks = lists.sizes, lists.supports if ranks is None else ranks
+    largest = int(sizes.max(initial=0))
+    levels = (int(ranks.max(initial=0)) + 1) * (largest + 1)
+    ranks = ranks * (largest + 1) + (largest - sizes)
+    if levels > _MOST_LEVELS:
+        present, ranks = np.unique(ranks, return_inverse=True)
+        levels = len(present)
+    numbers = np.zeros(int(lists.codes.max(initial=-1)) + 1, np.int64)
+    items = _number_codes(lists.codes, np.empty(len(numbers), np.int32), numbers)
+    ends, entries = np.empty(levels, np.int64), np.empty(2 * len(ranks), np.int64)
+    _group_rows(lists.codes, lists.starts, ranks, numbers, items, ends, entries)
+
+    def sort(part: tuple[int, int]) -> None:
+        _sort_groups(lists.codes, lists.starts, numbers, items, ends, *part, entries)
+
+    cuts = np.searchsorted(ends, np.linspace(0, len(ranks), 1 + 2 * thread_count())[1:-1])
+    in_parallel(sort, list(pairwise([0, *cuts.tolist(), levels])), 1 if len(ranks) < _ONE_THREAD else None)
+    return entries[1::2].copy()
+
+
+def with_superset(lists: ItemsetLists, *, equal: bool) -> NDArray[np.bool_]:
+    """bool[k]: whether another of the itemsets has one item more; `equal`: and the same support."""
+    flags = np.zeros(len(lists.supports), np.uint8)
+    _mark_supersets(lists.codes, lists.starts, lists.supports, flags)
+    found: NDArray[np.bool_] = flags & (_EQUAL_SUPERSET if equal else _SUPERSET) != 0
+    return found
+
+
+def taken(lists: ItemsetLists, order: NDArray[np.int64]) -> ItemsetLists:
+    """Some of the itemsets, in this order."""
+    starts, supports = np.empty(len(order) + 1, np.int64), np.empty(len(order), np.int64)
+    codes = np.empty(int((lists.starts[order + 1] - lists.starts[order]).sum()), np.int32)
+    copied = _copy_rows(*lists, order, starts, supports, codes)
+    return ItemsetLists(codes[:copied], starts, supports)
