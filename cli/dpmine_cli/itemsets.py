@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpmine_cli.options import Format, as_typed
+from dpmine_cli.output import Prepared
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +72,7 @@ def frequent_itemsets(line: CommandLine) -> None:
     if line.rules:
         destination.write_document(WithRules.of(listed, result.rules(min_threshold=least)))
     else:
-        destination.write_result(listed)
+        destination.write_result(Prepared(listed.to_dict(), listed.to_arrow(), listed.text()))
     line.caution(result.guarantee)
     if line.rules and result.several_baskets:
         messages.notice(CONFIDENCE)
@@ -134,7 +135,7 @@ def _catalogue(line: CommandLine) -> object:
 def _least_confidence(line: CommandLine, default: Fraction | int) -> Fraction:
     """--min-confidence as a number in [0, 1]; BadParameter for others, without rules, and where none can be written."""
     if line.rules:
-        line.destination.require_document()
+        line.destination.require_document("Rules (--rules) are")
     if line.min_confidence is None:
         return Fraction(default)
     from dpmine.errors import BadParameter
@@ -182,7 +183,8 @@ class WithRules:
         if not self.result.itemsets:
             return str(self.result)
         lines = list(map(_rule, self.rules)) or ["No rule is as confident."]
-        return "\n".join([str(self.result), "", *lines])
+        said = self.result.text() if hasattr(self.result, "text") else str(self.result)
+        return "\n".join([said, "", *lines])
 
 
 def _rule(rule: dict[str, Any]) -> str:

@@ -189,12 +189,12 @@ class Destination:
         else:
             self._write([self._lines(_text(document))])
 
-    def require_document(self) -> None:
+    def require_document(self, what: str = "This is") -> None:
         """BadParameter unless the format is text or JSON: to be asked before any work is done."""
         from dpmine.errors import BadParameter
 
         if self.format not in {Format.TEXT, Format.JSON}:
-            raise BadParameter("This is written as text or json only: give --format json, or -o FILE.json.")
+            raise BadParameter(f"{what} written as text or json only: give --format json, or -o FILE.json.")
 
     def write_supports(self, supports: ListedSupports) -> None:
         """Exact supports, block by block: no form of the whole list is ever held."""

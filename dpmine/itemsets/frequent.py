@@ -135,11 +135,11 @@ def _answer(request: FrequentRequest, loaded: LoadedTransactions, *, charged: bo
     counted = counting.count(transactions, several_baskets=loaded.several_baskets, bits=SystemBits())
     supports = released(counted, transactions)
     units = counted.units if request.units is None else (request.units, (request.units, request.units))
-    threshold = None if request.support is None else _count_of(request.support, units[0])
+    threshold = None if request.support is None else max(_count_of(request.support, units[0]), counting.least_support())
     listed = _best(supports, threshold or 1, counting.k)
     return FrequentItemsets(
         listed,
-        _certain(request.support, listed, units[1][1]),
+        _certain(request.support, listed, units[1][1], threshold or 0),
         threshold,
         units,
         request.units is not None,
@@ -148,26 +148,28 @@ def _answer(request: FrequentRequest, loaded: LoadedTransactions, *, charged: bo
         counting.sizes[1],
         _complete_above(counted, supports, listed),
         request.guarantee.for_unit(transactions.unit),
-        _advice(request, listed, threshold, charged=charged),
+        _advice(request, listed, units[0], charged=charged),
         type_name(loaded.item_type),
         loaded.several_baskets,
     )
 
 
-def _certain(support: int | Fraction | None, listed: SupportRelease, most_units: int) -> tuple[bool, ...] | None:
+def _certain(
+    support: int | Fraction | None, listed: SupportRelease, most_units: int, threshold: int
+) -> tuple[bool, ...] | None:
     """Whether each surely has the support: a share even of the largest plausible number of units."""
     if support is None:
         return None
-    least = _count_of(support, most_units)
+    least = max(_count_of(support, most_units), threshold)
     return tuple(low >= least for low, _ in listed.intervals)
 
 
-def _advice(request: FrequentRequest, listed: SupportRelease, threshold: int | None, *, charged: bool) -> str:
-    """Why the list is empty, or not to be trusted. By released numbers and parameters alone."""
+def _advice(request: FrequentRequest, listed: SupportRelease, units: int, *, charged: bool) -> str:
+    """Why the list is empty, or has another threshold. By released numbers and parameters alone."""
     counting = request.counting
     least = counting.least_support()
-    if threshold is not None and threshold < least:
-        text = f"The threshold, {threshold:,}, is small beside the noise at this epsilon: {least:,} units would do."
+    if request.support is not None and (wanted := _count_of(request.support, units)) < least:
+        text = f"That share is {wanted:,} units, which noise hides at this epsilon: {least:,} are taken in its place."
     elif not listed.itemsets and counting.delta:
         text = counting.discovery.shortage()
     else:

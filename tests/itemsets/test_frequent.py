@@ -177,8 +177,8 @@ def test_a_public_catalogue_needs_no_delta(relation: Neighbors) -> None:
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "neither": ({}, "Give either min_support"),
-    "both": ({"min_support": 0.1, "k": 5}, "Give either min_support"),
+    "neither": ({}, "Give the least support"),
+    "both": ({"min_support": 0.1, "k": 5}, "`min_support` and `k` exclude each other"),
     "a share above 1": (
         {"min_support": 1.5},
         "min_support must be a count of at least 1 .* or a share above 0 up to 1",
@@ -258,7 +258,7 @@ def test_a_dry_run_reads_nothing() -> None:
 def test_too_few_units_give_an_empty_list_and_advice(data: Any, relation: Neighbors, options: dict[str, Any]) -> None:
     found = dpmine.frequent_itemsets(data, neighbors=relation, **options)
     assert (len(found), found.complete_above, found.maximal()) == (0, None, ())
-    assert found.advice.startswith(("An item is found with probability 1/2", "The threshold, "))
+    assert found.advice.startswith(("An item is found with probability 1/2", "That share is "))
     assert str(found).startswith(f"No itemset is listed.\n{found.advice}")
     assert (len(found.to_pandas()), len(found.rules())) == (0, 0)
 
@@ -281,3 +281,11 @@ def test_no_hostile_row_shows_or_stops_a_run_that_is_charged(
     for row in given.rows.values():
         beside = pa.concat_tables([given.base.slice(0, 20), row, given.base.slice(20)])
         assert runs.show(lambda data=beside: kind_of_result(data), unit) == base  # type: ignore[misc]
+
+
+def test_a_share_that_noise_hides_is_replaced_by_the_least_threshold() -> None:
+    """With a noisy number of units that cannot be said before the charge: the result says it."""
+    found = dpmine.frequent_itemsets(BASKETS, "0.1%", epsilon=1)
+    assert "133 are taken in its place" in found.advice
+    assert found.threshold == 133
+    assert min(found.noisy_supports) >= 133

@@ -133,14 +133,14 @@ def test_units_of_several_baskets_have_rules_with_their_meaning(run: outcome_of)
 
 
 MISTAKES = [
-    ([], "Give either min_support (--min-support 0.02) or the number of itemsets (--top 100)."),
-    (["--top", "5", "--min-support", "2%"], "Give either min_support"),
+    ([], "Give the least support (--min-support 0.02), or the number of itemsets (--top 100)."),
+    (["--top", "5", "--min-support", "2%"], "exclude each other: give only one of them."),
     (["--min-support", "1.5"], "--min-support must be a count of at least 1 (100), or a share above 0 up to 1"),
-    (["--min-support", "1"], "min_support 1 is small beside the noise at this epsilon: give at least"),
+    (["--min-support", "1"], "or a larger epsilon; a share is written 1%."),
     (["--top", "5", "--max-size", "0"], "--max-size must be a whole number of at least 1"),
     (["--top", "5", "--max-size", "13"], "--max-size must be at most 12"),
     (["--top", "5", "--min-confidence", "0.5"], "--min-confidence is for rules: give --rules, too."),
-    (["--top", "5", "--rules", "--format", "csv"], "This is written as text or json only"),
+    (["--top", "5", "--rules", "--format", "csv"], "Rules (--rules) are written as text or json only"),
     (["--top", "5", "--neighbors", "both"], "--neighbors must be"),
 ]
 

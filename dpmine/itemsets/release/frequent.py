@@ -190,19 +190,19 @@ class FrequentItemsets:
         Args:
             ax: matplotlib axes; None for new ones, whose picture is `plot().figure`.
             kind: "bars" of the noisy supports with their intervals; a "network" of items, where a line is a listed
-                pair; or a "matrix" of pairs. A line that is not certain is pale, such a cell hatched. Where the best k
-                were asked for, that is said of pairs that may have no support at all.
+                pair; or a "matrix" of pairs. What is not certain is pale or hatched. Where the best k were asked for,
+                that is what may have no support at all.
 
         Returns the axes, titled with the guarantee. Raises BadParameter where there is no such kind.
         """
         from dpmine.itemsets.release.picture import draw_itemsets, draw_matrix, draw_network
 
         drawn, title = named(Picture, "kind", kind), str(self.guarantee)
+        certain = self.certain or tuple(low > 0 for low, _ in self.intervals)
         if drawn is Picture.BARS:
             names = [listed_items(in_order(itemset)) for itemset in self.itemsets]
-            return draw_itemsets(ax, names, self.noisy_supports, self.intervals, title)
+            return draw_itemsets(ax, names, self.noisy_supports, self.intervals, title, certain=certain)
         items = [printable(item) for itemset in self.itemsets if len(itemset) == 1 for item in itemset]
-        certain = self.certain or tuple(low > 0 for low, _ in self.intervals)
         pairs = {
             tuple(map(printable, in_order(itemset))): (value, sure)
             for itemset, value, sure in zip(self.itemsets, self.noisy_supports, certain, strict=True)
@@ -245,11 +245,16 @@ class FrequentItemsets:
 
     def __str__(self) -> str:
         """The first rows as a table, with what the list may lack and the guarantee below it."""
+        return self.text(_ROWS)
+
+    def text(self, most: int | None = None) -> str:
+        """The first `most` rows as a table, all for None, with the remarks below it."""
         rows = self._rows()
-        table = [self._columns, *rows[:_ROWS]] if rows else []
+        table = [self._columns, *rows[:most]] if rows else []
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
-        more = [f"… and {len(rows) - _ROWS:,} more"] if len(rows) > _ROWS else []
+        left_out = len(rows) - len(rows[:most])
+        more = [f"… and {left_out:,} more: `text()` has all"] if left_out else []
         return "\n".join([*lines, *more, *self.remarks])
 
     def _repr_html_(self) -> str:
@@ -281,9 +286,12 @@ class FrequentItemsets:
         largest = min(self.max_size, self.counted_items)
         covered = f"itemset of up to {largest} of the {self.counted_items:,} counted items"
         beside = f"no {covered}, beside these and their subsets," if self.itemsets else f"no {covered}"
+        between = ""
+        if self.threshold is not None and self.threshold < self.complete_above:
+            between = f" Some from {self.threshold:,} to {self.complete_above:,} may be missing."
         return (
             f"(With probability {float(LEVEL):.0%}, all intervals hold, and {beside} has a support above "
-            f"{self.complete_above:,}. Nothing is said of items that were not counted.)"
+            f"{self.complete_above:,}.{between} Nothing is said of items that were not counted.)"
         )
 
     def _share(self, count: int) -> float:

@@ -19,8 +19,8 @@ _RED_GREEN_BLUE = (0.298, 0.471, 0.659)
 _COLOUR, _GRID, _ENDS = "#4c78a8", "#dddddd", "#333333"
 _LONGEST, _SHORT = 60, 24
 """Characters of a name that are shown: of an itemset, and of an item."""
-_PALE = 0.3
-"""Opacity of what is not certain."""
+_FULL, _PALE = 0.6, 0.3
+"""Opacity of bars, and of what is not certain."""
 _INCHES = 0.35
 _WIDEST = 6
 """Points of the line of the largest support."""
@@ -36,6 +36,8 @@ def draw_itemsets(
     supports: Sequence[int] | None,
     intervals: Sequence[tuple[int, int]] | None,
     title: str,
+    *,
+    certain: Sequence[bool] | None = None,
 ) -> Axes:
     """The itemsets from top to bottom, best first, on these matplotlib axes; returns them. None: new ones."""
     if axes is None:
@@ -46,7 +48,8 @@ def draw_itemsets(
         axes.set_xlabel("rank in the private selection")
         axes.set_xlim(0, len(names) + 1)
     else:
-        axes.barh(places, supports, color=_COLOUR, alpha=0.6)
+        depths = [_FULL if sure else _PALE for sure in certain or [True] * len(names)]
+        axes.barh(places, supports, color=[(*_RED_GREEN_BLUE, depth) for depth in depths])
         axes.hlines(places, [low for low, _ in intervals], [high for _, high in intervals], color=_ENDS, linewidth=1.6)
         axes.set_xlabel("noisy support in units, and its interval")
         axes.set_xlim(left=0)

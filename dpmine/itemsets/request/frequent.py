@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from dpmine.parameters import Number
 
 
+_LARGEST_SHARE = 100  # per cent
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrequentQuery:
     """The arguments of `dpmine.frequent_itemsets`, which explains them, but for those that are about the data."""
@@ -61,8 +64,10 @@ class FrequentRequest:
     @classmethod
     def of(cls, query: FrequentQuery, catalogue_size: int | None = None) -> FrequentRequest:
         """The request; `catalogue_size` stands for a catalogue that is not given. Raises BadParameter."""
-        if (query.min_support is None) is (query.k is None):
-            raise BadParameter("Give either min_support (`min_support=0.02`) or the number of itemsets (`k=100`).")
+        if query.min_support is None and query.k is None:
+            raise BadParameter("Give the least support (`min_support=0.02`), or the number of itemsets (`k=100`).")
+        if query.min_support is not None and query.k is not None:
+            raise BadParameter("`min_support` and `k` exclude each other: give only one of them.")
         known = _catalogue(query.catalogue)
         items = catalogue_size if known is None else len(known)
         terms = ListTerms(
@@ -82,7 +87,7 @@ class FrequentRequest:
         if isinstance(support, int) and support < (least := counting.least_support()):
             raise BadParameter(
                 f"min_support {support:,} is small beside the noise at this epsilon: give at least {least:,}, "
-                "or a larger epsilon."
+                f"or a larger epsilon{f'; a share is written {support}%' if support <= _LARGEST_SHARE else ''}."
             )
         guarantee = Guarantee(terms.epsilon, terms.delta, terms.neighbors, concentrated=counting.zcdp)
         return cls(counting, guarantee, support, units, known)
@@ -142,7 +147,7 @@ class Forecast:
         sizes = f"±{widths[0]:,} units" if len(set(widths)) == 1 else f"{by_size} items (in units)"
         return (
             f"About {self.precision.counts:,} supports are counted. With probability {float(LEVEL):.0%} all are "
-            f"within {sizes}, or less where units have few of what is counted."
+            f"within {sizes}. Where units have few of what is counted, another number is counted, with less noise."
         )
 
 

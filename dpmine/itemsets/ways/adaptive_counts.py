@@ -214,8 +214,10 @@ class AdaptiveCounts:
         return self._counted(holdings, items, gauge, planner, bits)
 
     def _goal(self, gauge: Gauge) -> Goal:
-        """In units, where a share of them is wanted."""
-        support = self.support * gauge.units if isinstance(self.support, Fraction) else self.support
+        """In units; where a share of them is wanted, at least what stands out from noise."""
+        support = self.support
+        if isinstance(support, Fraction):
+            support = max(support * gauge.units, Fraction(self.least_support()))
         return Goal(self.sizes, self.k, float(support))
 
     def _items(self, transactions: Transactions, units: int, bits: BitSource) -> tuple[WeighedItems, Gauge]:
