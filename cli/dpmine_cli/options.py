@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from dpmine.options.names import MECHANISMS, typed_names
 from dpmine.options.option import OF_SOURCE, Option
+from dpmine.options.tables import OF_ATTRIBUTES, REFERENCE
 from dpmine.options.tables import OPTIONS as OF_JOBS
-from dpmine.options.tables import REFERENCE
 
 if TYPE_CHECKING:
     import re
@@ -86,14 +86,20 @@ _SUPPORTS = {
     "files": _TOP["files"],
     **OF_SOURCE,
     "min_support": Option("A count of units (100), or a share of them (0.01, 1.0, 2%).", "N|F", needed=True),
-    **{name: _TOP[name] for name in ("item", "unit", "basket", "one_hot", "size", "catalogue", "not_private")},
+    **{
+        name: _TOP[name]
+        for name in ("item", "unit", "basket", "one_hot", *OF_ATTRIBUTES, "size", "catalogue", "not_private")
+    },
     "memory": _TOP["memory"],
     "engine": _TOP["engine"],
 }
 _CATALOGUE = {
     "files": _TOP["files"],
     **OF_SOURCE,
-    **{name: _TOP[name] for name in ("item", "unit", "basket", "one_hot", "epsilon", "delta", "neighbors")},
+    **{
+        name: _TOP[name]
+        for name in ("item", "unit", "basket", "one_hot", *OF_ATTRIBUTES, "epsilon", "delta", "neighbors")
+    },
     "max_items_per_unit": Option("How many of its items a unit may name.", "N", 50, int),
     **{name: _TOP[name] for name in ("ledger", "dataset", "memory", "engine")},
 }

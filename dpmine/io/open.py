@@ -56,7 +56,9 @@ def open_source(data: Any, columns: Columns) -> Source:
     if isinstance(data, Collection) and not isinstance(data, list | tuple) and paths_of(list(data)) is not None:
         raise BadParameter("A list of paths must be a list or a tuple: other iterables are read as baskets.")
     if columns != Columns():
-        raise BadParameter("A sequence of baskets has no columns: leave out unit, basket, item, items and one_hot.")
+        raise BadParameter(
+            "A sequence of baskets has no columns: leave out unit, basket, item, items, one_hot and attributes."
+        )
     return BasketSource(data)
 
 
@@ -156,7 +158,7 @@ def piped(given: Input) -> tuple[Form, DataFile]:
     form = given.form or guessed or CSV
     whole = io.BufferedReader(_Joined(beginning, stdin))
     if "types" in form.options:
-        opened = iter([io.BytesIO(beginning), whole])  # the header, and all
+        opened = iter([whole] if given.header else [io.BytesIO(beginning), whole])  # the header, and all
         return form, DataFile(STDIN, lambda: _next(opened), repeatable=False)
     if given.kinds:
         raise BadParameter(f"`types` are for columns of text, and files of {form.name} have types: leave it out.")

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, is_integer
 from dpmine.io.python_values import as_texts, items_of
-from dpmine.io.source import ColumnNames, Columns
+from dpmine.io.source import ColumnNames, Columns, Cuts
 from dpmine.itemsets.transactions.interface import starts_of
 from dpmine.itemsets.transactions.memory import (
     MemoryBudget,
@@ -32,7 +32,7 @@ from dpmine.parameters import Number, Sizes, count_or_share, least_count, parse_
 from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -65,6 +65,9 @@ def itemset_supports(
     item: str | None = None,
     items: str | None = None,
     one_hot: bool = False,
+    attributes: bool | str | Iterable[str] | None = None,
+    missing: str | Iterable[str] | None = None,
+    cut: Cuts = None,
     catalogue: object = None,
     memory: int | str | None = None,
     engine: str = LOCAL,
@@ -83,6 +86,9 @@ def itemset_supports(
         item: column of the items, or of lists of them.
         items: column of lists of items.
         one_hot: one item per column.
+        attributes: the columns of a table whose values are items; True: all but the unit's.
+        missing: values of attributes that are no items.
+        cut: public points that cut attributes of numbers.
         catalogue: a list of items; others are left out. None: all items that occur.
         memory: the most to use, in bytes or as text such as "4GB" (default: half of the machine).
         engine: "local" or "spark".
@@ -109,6 +115,9 @@ def itemset_supports(
         item=item,
         items=items,
         one_hot=one_hot,
+        attributes=attributes,
+        missing=missing,
+        cut=cut,
         catalogue=catalogue,
         memory=memory,
         engine=engine,
@@ -230,6 +239,9 @@ def list_supports(
     item: str | None = None,
     items: str | None = None,
     one_hot: bool = False,
+    attributes: bool | str | Iterable[str] | None = None,
+    missing: str | Iterable[str] | None = None,
+    cut: Cuts = None,
     catalogue: object = None,
     memory: int | str | None = None,
     engine: str = LOCAL,
@@ -253,7 +265,7 @@ def list_supports(
         if dry_run:
             raise DryRun("supports", _NO_GUARANTEE)
 
-    columns = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot)
+    columns = Columns.of(unit, basket, item, items, one_hot, attributes, missing, cut)
     sizes = parse_sizes(size)
     limit = count_or_share("min_support", min_support)
     budget = MemoryBudget.of(memory)

@@ -1,7 +1,7 @@
-"""Files with a basket a line, as the FIMI repository, SPMF and arules have them: items between blanks or a delimiter.
+"""Files with a basket a line, as FIMI, SPMF and arules have them: items between blanks or a delimiter.
 
-A line decides about itself alone, whatever bytes it holds. Only where the user says that the files are SPMF's, those at
-the beginning that start with "@" are a header: "@ITEM=85=odor: none" says what 85 stands for.
+A line decides about itself alone, whatever bytes it holds. Only in files that the user calls SPMF's, the lines at the
+beginning that start with "@" are a header. There, "@ITEM=85=odor: none" says what 85 stands for.
 """
 
 from __future__ import annotations
