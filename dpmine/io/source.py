@@ -35,6 +35,7 @@ class Columns:
     items: str | None = None
     one_hot: bool = False
     attributes: Attributes | None = None
+    labels: tuple[object, ...] = ()
 
     def __post_init__(self) -> None:
         if self.attributes is not None and (self.one_hot or self.basket or (self.item or self.items) is not None):
@@ -69,18 +70,20 @@ class Columns:
         unit: ColumnNames = None,
         basket: ColumnNames = None,
         item: str | None = None,
-        items: str | None = None,
+        items: str | Iterable[object] | None = None,
         one_hot: bool = False,  # noqa: FBT001, FBT002
         attributes: object = None,
         missing: object = None,
         cut: object = None,
     ) -> Columns:
-        """The columns named by public arguments; BadParameter where a name is not a text."""
+        """The columns named by public arguments, or those of a matrix; BadParameter where a name is not a text."""
+        labels = tuple(items) if isinstance(items, Iterable) and not isinstance(items, str) else ()
         return cls(
             unit=_names("unit", unit),
             basket=_names("basket", basket),
             item=_name("item", item),
-            items=_name("items", items),
+            items=BASKETS_COLUMN if labels else _name("items", items),
+            labels=labels,
             one_hot=one_hot,
             attributes=Attributes.of(attributes, missing, cut),
         )
@@ -115,7 +118,7 @@ def _names(option: str, value: ColumnNames) -> tuple[str, ...]:
         raise BadParameter(f"The option {option} must be a column name or a sequence of them.") from None
 
 
-def _name(option: str, value: str | None) -> str | None:
+def _name(option: str, value: object) -> str | None:
     return None if value is None else _text(option, value)
 
 

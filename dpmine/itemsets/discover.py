@@ -114,7 +114,7 @@ def discover_items(
     unit: ColumnNames = None,
     basket: ColumnNames = None,
     item: str | None = None,
-    items: str | None = None,
+    items: str | Iterable[object] | None = None,
     one_hot: bool = False,
     attributes: bool | str | Iterable[str] | None = None,
     missing: str | Iterable[str] | None = None,
@@ -139,7 +139,7 @@ def discover_items(
         unit: column(s) that name the privacy unit, the person to protect.
         basket: column(s) that distinguish the baskets of one unit.
         item: column of the items, or of lists of them.
-        items: column of lists of items.
+        items: column of lists of items; or the names of the columns of a one-hot matrix.
         one_hot: one item per column.
         attributes: the columns of a table whose values are items; True: all but the unit's.
         missing: values of attributes that are no items.

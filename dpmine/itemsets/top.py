@@ -40,7 +40,7 @@ def top_itemset(
     unit: ColumnNames = None,
     basket: ColumnNames = None,
     item: str | None = None,
-    items: str | None = None,
+    items: str | Iterable[object] | None = None,
     one_hot: bool = False,
     attributes: bool | str | Iterable[str] | None = None,
     missing: str | Iterable[str] | None = None,
@@ -91,7 +91,8 @@ def top_itemset(
             `week(at)` and `month(at)` are calendar periods of a column `at` of dates or timestamps.
         item: column of the items; for the list layout the column of lists. In a pandas column of objects, each value is
             one item, and a collection is missing.
-        items: column of lists. In a pandas column of objects, any other value is a basket of one.
+        items: column of lists. In a pandas column of objects, any other value is a basket of one. Of a matrix of numpy
+            or scipy: the names of its columns.
         one_hot: one item per column; the columns hold booleans or integers, present above 0. In pandas columns of
             objects, anything else is absent.
         attributes: columns whose items are `column=value`; True: all but the unit's. Each row is a basket.
@@ -158,7 +159,7 @@ def top_itemsets(
     unit: ColumnNames = None,
     basket: ColumnNames = None,
     item: str | None = None,
-    items: str | None = None,
+    items: str | Iterable[object] | None = None,
     one_hot: bool = False,
     attributes: bool | str | Iterable[str] | None = None,
     missing: str | Iterable[str] | None = None,
@@ -193,7 +194,7 @@ def top_itemsets(
         unit: column(s) that name the privacy unit, the person to protect.
         basket: column(s) that distinguish the baskets of one unit.
         item: column of the items, or of lists of them.
-        items: column of lists of items.
+        items: column of lists of items; or the names of the columns of a one-hot matrix.
         one_hot: one item per column.
         attributes: the columns of a table whose values are items; True: all but the unit's.
         missing: values of attributes that are no items.
