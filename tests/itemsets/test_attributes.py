@@ -243,6 +243,34 @@ def test_what_is_no_table_of_attributes(data: Any) -> None:
         dpmine.top_itemset(given, attributes=True)
 
 
+BROKEN = pa.array([b"\xff\xfe", b"ok", None])
+TYPES: dict[str, tuple[pa.Array, dict[str, int]]] = {
+    "no UTF-8": (BROKEN.view(pa.string()), {"ok": 1, "\ufffd\ufffd": 1}),
+    "no UTF-8 in a dictionary": (
+        pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), BROKEN.view(pa.string())),
+        {"ok": 1, "\ufffd\ufffd": 1},
+    ),
+    "nulls in a dictionary": (
+        pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None]), pa.array(["x", None, "x"])),
+        {"x": 2},
+    ),
+    "booleans in a dictionary": (
+        pa.DictionaryArray.from_arrays(pa.array([0, 1, 0, None]), pa.array([True, False])),
+        {"true": 2, "false": 1},
+    ),
+    "without sign": (pa.array([2**64 - 1, None], pa.uint64()), {str(2**64 - 1): 1}),
+    "nulls": (pa.nulls(3), {}),
+    "no row": (pa.array([], pa.string()), {}),
+}
+
+
+@every("kind", TYPES)
+def test_values_of_other_types_are_read_one_by_one(kind: str) -> None:
+    column, expected = TYPES[kind]
+    found = supports(pa.table({"a": column}), cut=None, size=1)
+    assert found == {frozenset({f"a={value}"}): count for value, count in expected.items()}
+
+
 HOSTILE: dict[str, dict[str, Any]] = {
     "nulls": dict.fromkeys(["who", "colour", "rooms", "sold", "age"]),
     "a new text": {"colour": "x" * 1000},
