@@ -75,9 +75,9 @@ def test_cells_that_are_given_twice_or_hold_nothing() -> None:
 @every(
     ("data", "items", "error", "text"),
     [
-        (FLAGS, NAMES[:2], BadData, "different name for each of the 3 columns"),
+        (FLAGS, NAMES[:2], BadData, "items must have a different name for each of the 3 columns"),
         (FLAGS, ["a", "a", "b"], BadData, "different name for each"),
-        (FLAGS, ["a", 1, "b"], BadData, "`items`"),
+        (FLAGS, ["a", 1, "b"], BadData, "The names in items"),
         (FLAGS[0], NAMES, BadData, "two dimensions"),
         (FLAGS.astype(object), NAMES, BadData, "booleans or numbers"),
         (FLAGS.astype(str), NAMES, BadData, "booleans or numbers"),
@@ -86,8 +86,8 @@ def test_cells_that_are_given_twice_or_hold_nothing() -> None:
         ("x.csv", NAMES, BadParameter, "is for matrices"),
         (FLAGS, [], BadParameter, "items must be a column name"),
         (FLAGS, 5, BadParameter, "items must be a column name"),
-        (FLAGS, None, BadData, "the names of its columns, `items="),
-        (sparse.csr_matrix(FLAGS), None, BadData, "the names of its columns, `items="),
+        (FLAGS, None, BadData, "the names of its columns, items="),
+        (sparse.csr_matrix(FLAGS), None, BadData, "the names of its columns, items="),
     ],
 )
 def test_what_is_rejected(data: Any, items: Any, error: type[Exception], text: str) -> None:

@@ -23,12 +23,12 @@ def open_matrix(data: Any, names: Sequence[object]) -> MatrixSource:
     """The rows of a matrix as lists of the names. Raises BadParameter for other data, BadData for other names."""
     is_sparse = hasattr(type(data), "tocsr")
     if not (is_sparse or isinstance(data, np.ndarray)):
-        raise BadParameter("`items=[names]` is for matrices of numpy and scipy: name one column, `items='COL'`.")
+        raise BadParameter("items=[names] is for matrices of numpy and scipy: name one column, `item='COL'`.")
     if data.ndim != 2 or data.dtype.kind not in _NUMBERS:
         raise BadData("A one-hot matrix has two dimensions, and holds booleans or numbers: convert it first.")
     if len(set(names)) != data.shape[1] or len(names) != data.shape[1]:
-        raise BadData(f"`items` must have a different name for each of the {data.shape[1]} columns of the matrix.")
-    return MatrixSource(_canonical(data) if is_sparse else data, item_array(names, "`items`"))
+        raise BadData(f"items must have a different name for each of the {data.shape[1]} columns of the matrix.")
+    return MatrixSource(_canonical(data) if is_sparse else data, item_array(names, "The names in items"))
 
 
 def _canonical(data: Any) -> Any:

@@ -256,5 +256,5 @@ def require_no_array(data: object) -> None:
         return
     way = ", such as series.to_frame()" if hasattr(kind, "to_frame") else ""
     if isinstance(data, np.ndarray) or hasattr(kind, "tocsr"):
-        way = ", or the names of its columns, `items=[names]`"
+        way = ", or the names of its columns, items=[names]"
     raise BadData(f"A {kind.__name__} is not a table of columns with names: give a data frame{way}.")
