@@ -174,6 +174,7 @@ class _Command(TyperCommand):
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """The arguments that are left. Raises BadParameter for an option of one value that is given twice."""
         _convert_here(self.get_params(ctx))
+        args = _completed(args, OPTIONS[self.name or ""])
         if not ctx.resilient_parsing:  # while a shell completes the line
             _require_once(self.make_parser(ctx).parse_args(args=list(args))[2], OPTIONS[self.name or ""])
         return super().parse_args(ctx, args)
@@ -186,6 +187,14 @@ class Group(TyperGroup):
         """The arguments that are left for the command below."""
         _convert_here(self.get_params(ctx))
         return super().parse_args(ctx, args)
+
+
+def _completed(args: Sequence[str], table: Mapping[str, Option]) -> list[str]:
+    """The arguments, with the value of each option that stands alone: at the end, or before another option."""
+    bare = {flag: option.bare for option in table.values() if option.bare for flag in option.flags}
+    is_alone = [not following.removeprefix("-") or following.startswith("--") for following in [*args, ""][1:]]
+    pairs = zip(args, is_alone, strict=True)
+    return [f"{word}={bare[word]}" if alone and word in bare else word for word, alone in pairs]
 
 
 def _require_once(given: Sequence[Any], table: Mapping[str, Option]) -> None:

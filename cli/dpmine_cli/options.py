@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from dpmine.options.names import MECHANISMS, typed_names
 from dpmine.options.option import OF_SOURCE, Option
+from dpmine.options.tables import OF_ATTRIBUTES, REFERENCE
 from dpmine.options.tables import OPTIONS as OF_JOBS
-from dpmine.options.tables import REFERENCE
 
 if TYPE_CHECKING:
     import re
@@ -86,7 +86,7 @@ _SUPPORTS = {
     "files": _TOP["files"],
     **OF_SOURCE,
     "min_support": Option("A count of units (100), or a share of them (0.01, 1.0, 2%).", "N|F", needed=True),
-    **{name: _TOP[name] for name in ("item", "unit", "basket", "one_hot")},
+    **{name: _TOP[name] for name in ("item", "unit", "basket", "one_hot", *OF_ATTRIBUTES)},
     "size": replace(_TOP["size"], metavar="R|R1-R2|all"),
     "maximal": Option("List only itemsets of which no superset has --min-support.", kind=bool, default=False),
     "closed": Option("List only itemsets of which no superset has the same support.", kind=bool, default=False),
@@ -95,7 +95,10 @@ _SUPPORTS = {
 _CATALOGUE = {
     "files": _TOP["files"],
     **OF_SOURCE,
-    **{name: _TOP[name] for name in ("item", "unit", "basket", "one_hot", "epsilon", "delta", "neighbors")},
+    **{
+        name: _TOP[name]
+        for name in ("item", "unit", "basket", "one_hot", *OF_ATTRIBUTES, "epsilon", "delta", "neighbors")
+    },
     "max_items_per_unit": Option("How many of its items a unit may name.", "N", 50, int),
     **{name: _TOP[name] for name in ("ledger", "dataset", "memory", "engine")},
 }

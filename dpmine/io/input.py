@@ -33,9 +33,17 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 _DELIMITER = re.compile(r"[\t\x20-\x7e](?<![A-Za-z0-9\"])")
 _TYPES = {"text": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "date": pa.date32()}
 """What a column of text may be declared to hold."""
+_LONG, _MOST_COLUMNS = 19, 100_000
 _TAB = r"\t"
 """How a tab may be typed as a delimiter."""
-_CHOICES = {"delimiter": (), "quotes": QUOTES, "decimal": (".", ","), "encoding": ENCODINGS}
+_CHOICES = {
+    "delimiter": (),
+    "quotes": QUOTES,
+    "decimal": (".", ","),
+    "encoding": ENCODINGS,
+    "columns": (),
+    "no_header": (),
+}
 """The options on how text is written, and their values where there are few."""
 
 
@@ -53,8 +61,8 @@ class Input:
             the endings of the names; else Parquet, and for standard input what its first bytes say.
         types: of columns of text, as a mapping or a text such as "age=int64,amount=float64". Also "text", and "date"
             for days as 2026-11-23, whatever time follows.
-        delimiter: what separates the fields of CSV files: one character, such as ";" or a tab; default: a comma. Files
-            of no known ending are CSV files then.
+        delimiter: what separates the fields of CSV files: one character, such as ";" or a tab; default: a comma. With
+            this, or `columns` or `no_header`, files of no known ending are CSV files.
         quotes: of CSV files. "double" (the default): quotation marks may enclose a field with delimiters in it, and
             each line is a row, whatever the others hold. "none": each line is a row, and marks are like other
             characters. "multiline": fields may hold line breaks, too; an open mark then hides rows up to the next.
@@ -64,6 +72,10 @@ class Input:
             one that names files as tables (FROM 'sales.parquet').
         encoding: of CSV files: "utf-8" (the default), "latin-1" or "windows-1252". Bytes that are none of its
             characters become U+FFFD: an error would depend on single rows.
+        columns: of CSV files without a header. The names of the columns, as a list or a text such as "id,item"; or how
+            many there are, which are then called c1, c2, ….
+        no_header: whether CSV files have no header, and as many columns as their first line has fields. This number is
+            then public; `columns` says it without a look at a row.
 
     Raises BadParameter for combinations that contradict each other, and unknown formats and types.
 
@@ -83,6 +95,8 @@ class Input:
     query: str | None = None
     database: str | None = None
     encoding: str | None = None
+    columns: Sequence[str] | str | int | None = None
+    no_header: bool = False
 
     def __post_init__(self) -> None:
         if (self.query is None) != (self.database is None):
@@ -96,8 +110,11 @@ class Input:
                 f"`types` are for columns of text, and {self.form.name} has types: leave it out, or say "
                 "`input_format='csv'`."
             )
+        if self.no_header and self.columns is not None:
+            raise BadParameter("`columns` say that there is no header, too: leave out `no_header=True`.")
         for name, choices in _CHOICES.items():
             self._require_text(name, choices)
+        self.header  # noqa: B018 - it must be one
         if self.delimiter not in {None, _TAB} and not _DELIMITER.fullmatch(str(self.delimiter)):
             raise BadParameter(
                 "`delimiter` must be one character of ASCII, no letter, digit, quotation mark or line "
@@ -107,7 +124,7 @@ class Input:
     def _require_text(self, name: str, choices: tuple[str, ...]) -> None:
         """BadParameter for an option on how text is written, where it has another value, or what is read is no text."""
         value = getattr(self, name)
-        if value is None:
+        if value is None or value is False:
             return
         if choices and value not in choices:
             raise BadParameter(f"`{name}` must be {' or '.join(map(repr, choices))}.")
@@ -120,6 +137,26 @@ class Input:
         return "\t" if self.delimiter == _TAB else self.delimiter
 
     @cached_property
+    def header(self) -> tuple[str, ...] | None:
+        """The names of the columns, where the files do not hold them; BadParameter where they are none."""
+        given = self.columns
+        if given is None:
+            return None
+        text = str(given).strip() if isinstance(given, int | str) else ""
+        if text.isascii() and text.isdecimal():
+            return numbered_columns(int(text[:_LONG]))
+        names = [name.strip() for name in given.split(",")] if isinstance(given, str) else given
+        if (
+            not isinstance(names, list | tuple)
+            or not names
+            or not all(isinstance(name, str) and name for name in names)
+        ):
+            raise BadParameter("`columns` must be names, such as `columns=('customer', 'item')`, or their number.")
+        if len(set(names)) < len(names):
+            raise BadParameter("`columns` must be different names.")
+        return tuple(names)
+
+    @cached_property
     def paths(self) -> tuple[PathName, ...]:
         """The files; none for a query."""
         return tuple(paths_of(self.files) or ())
@@ -129,10 +166,9 @@ class Input:
         """Of the files, as far as it is known before they are opened."""
         if self.input_format is not None:
             return named_form(self.input_format)
-        unknown = PARQUET if self.delimiter is None else CSV
-        forms = {
-            form_of(os.fspath(path), unknown) for path in self.paths if path != STDIN or self.delimiter is not None
-        }
+        is_text = self.delimiter is not None or self.columns is not None or self.no_header
+        unknown = CSV if is_text else PARQUET
+        forms = {form_of(os.fspath(path), unknown) for path in self.paths if path != STDIN or is_text}
         self._require_readable()
         if len(forms) > 1:
             several = ", ".join(sorted(form.name for form in forms))
@@ -167,6 +203,13 @@ class Input:
         if unknown := [kind for kind in given.values() if kind not in _TYPES]:
             raise BadParameter(f"`types` must be {', '.join(_TYPES)}, not {unknown[0]!r}: such as age=int64.")
         return {name: _TYPES[kind] for name, kind in given.items()}
+
+
+def numbered_columns(number: int) -> tuple[str, ...]:
+    """The names of that many columns without names; BadParameter for no number of columns."""
+    if not 0 < number <= _MOST_COLUMNS:
+        raise BadParameter(f"`columns` must be 1 to {_MOST_COLUMNS:,}, or names.")
+    return tuple(f"c{place}" for place in range(1, number + 1))
 
 
 def named_form(name: str) -> Form:

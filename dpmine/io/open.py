@@ -19,8 +19,9 @@ import pyarrow as pa
 from dpmine.errors import BadParameter, UnreadableFile
 from dpmine.io.files import STDIN, DataFile, found_files
 from dpmine.io.input import Input, WindowedInput, form_beginning, paths_of, require_names
-from dpmine.io.source import ArrowSource, BasketSource, Columns, Source
-from dpmine.io.sources.frame import PandasSource, open_dataset, open_lazy, require_no_array, stream_of
+from dpmine.io.source import BASKETS_COLUMN, ArrowSource, BasketSource, Columns, Source
+from dpmine.io.sources.arrays import open_matrix
+from dpmine.io.sources.frame import PandasSource, holds_lists, open_dataset, open_lazy, require_no_array, stream_of
 from dpmine.options.names import CSV, PARQUET
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def open_source(data: Any, columns: Columns) -> Source:
     Only the kind of `data` decides what they are. Of a collection it is asked, too, whether all entries are paths: so
     among baskets no single entry decides. Frames of Spark are not opened here: see `is_spark_frame`.
     """
+    if columns.labels:
+        return open_matrix(data, columns.labels)
     if (paths := paths_of(data)) is not None:
         require_names(paths)
         data = Input(paths)
@@ -56,7 +59,9 @@ def open_source(data: Any, columns: Columns) -> Source:
     if isinstance(data, Collection) and not isinstance(data, list | tuple) and paths_of(list(data)) is not None:
         raise BadParameter("A list of paths must be a list or a tuple: other iterables are read as baskets.")
     if columns != Columns():
-        raise BadParameter("A sequence of baskets has no columns: leave out unit, basket, item, items and one_hot.")
+        raise BadParameter(
+            "A sequence of baskets has no columns: leave out unit, basket, item, items, one_hot and attributes."
+        )
     return BasketSource(data)
 
 
@@ -91,8 +96,11 @@ def _table_source(data: Any, columns: Columns) -> Source | None:
         return ArrowSource(data.schema, lambda names: data.select(names).to_batches(), data.num_rows, repeatable=True)
     if (datasets := sys.modules.get("pyarrow.dataset")) is not None and isinstance(data, datasets.Dataset):
         return open_dataset(data, repeatable=isinstance(data, datasets.FileSystemDataset))
-    if (pandas := sys.modules.get("pandas")) is not None and isinstance(data, pandas.DataFrame):
-        return PandasSource(data, columns)
+    if (pandas := sys.modules.get("pandas")) is not None:
+        if isinstance(data, pandas.Series) and holds_lists(data):
+            data = data.to_frame(BASKETS_COLUMN)
+        if isinstance(data, pandas.DataFrame):
+            return PandasSource(data, columns)
     if (polars := sys.modules.get("polars")) is not None and isinstance(data, polars.LazyFrame):
         return open_lazy(data)
     require_no_array(data)
@@ -156,7 +164,7 @@ def piped(given: Input) -> tuple[Form, DataFile]:
     form = given.form or guessed or CSV
     whole = io.BufferedReader(_Joined(beginning, stdin))
     if "types" in form.options:
-        opened = iter([io.BytesIO(beginning), whole])  # the header, and all
+        opened = iter([whole] if given.header else [io.BytesIO(beginning), whole])  # the header, and all
         return form, DataFile(STDIN, lambda: _next(opened), repeatable=False)
     if given.kinds:
         raise BadParameter(f"`types` are for columns of text, and files of {form.name} have types: leave it out.")

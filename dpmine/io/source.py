@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, Self, TypeAlias
@@ -11,10 +11,15 @@ import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter, DpmineError, require_memory
 from dpmine.io.arrow import MIXED, foreign, is_boolean, text_array, with_dictionaries
+from dpmine.io.attributes import Attributes
 from dpmine.io.python_values import basket_lists
 
 ColumnNames: TypeAlias = str | Iterable[str] | None
 """How a key is named by the user: one column, several (a composite key), or none."""
+Cuts: TypeAlias = Mapping[str, Sequence[object]] | str | Iterable[str] | None
+"""Points that cut columns of numbers, by column, or as texts such as "age=18,30"."""
+ATTRIBUTES_COLUMN = "column=value"
+"""The column of lists as which the attributes of a table are read."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +34,15 @@ class Columns:
     item: str | None = None
     items: str | None = None
     one_hot: bool = False
+    attributes: Attributes | None = None
+    labels: tuple[object, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.attributes is not None and (self.one_hot or self.basket or (self.item or self.items) is not None):
+            raise BadParameter(
+                "The option attributes excludes item, items, basket and one_hot: each row is a basket, and its items "
+                "are `column=value`."
+            )
         if self.item is not None and self.items is not None:
             raise BadParameter(
                 "The options item and items exclude each other: name the one column that holds the items."
@@ -53,27 +65,34 @@ class Columns:
             )
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0917 - as the calls that have these arguments
         cls,
-        *,
         unit: ColumnNames = None,
         basket: ColumnNames = None,
         item: str | None = None,
-        items: str | None = None,
-        one_hot: bool = False,
+        items: str | Iterable[object] | None = None,
+        one_hot: bool = False,  # noqa: FBT001, FBT002
+        attributes: object = None,
+        missing: object = None,
+        cut: object = None,
     ) -> Columns:
-        """The columns named by public arguments; BadParameter where a name is not a text."""
+        """The columns named by public arguments, or those of a matrix; BadParameter where a name is not a text."""
+        labels = tuple(items) if isinstance(items, Iterable) and not isinstance(items, str) else ()
         return cls(
             unit=_names("unit", unit),
             basket=_names("basket", basket),
             item=_name("item", item),
-            items=_name("items", items),
+            items=BASKETS_COLUMN if labels else _name("items", items),
+            labels=labels,
             one_hot=one_hot,
+            attributes=Attributes.of(attributes, missing, cut),
         )
 
     @property
     def named_item(self) -> str | None:
-        """The column that holds the items, under either option."""
+        """The column that holds the items, under whichever option."""
+        if self.attributes is not None:
+            return ATTRIBUTES_COLUMN
         return self.item if self.item is not None else self.items
 
     @property
@@ -99,7 +118,7 @@ def _names(option: str, value: ColumnNames) -> tuple[str, ...]:
         raise BadParameter(f"The option {option} must be a column name or a sequence of them.") from None
 
 
-def _name(option: str, value: str | None) -> str | None:
+def _name(option: str, value: object) -> str | None:
     return None if value is None else _text(option, value)
 
 

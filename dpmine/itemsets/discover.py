@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import decimal_below
-from dpmine.io.source import ColumnNames, Columns
+from dpmine.io.source import ColumnNames, Columns, Cuts
 from dpmine.itemsets.ingest.catalogue import REMARK
 from dpmine.itemsets.release.results import printable
 from dpmine.itemsets.transactions.memory import parse_memory
@@ -24,7 +24,7 @@ from dpmine.selection.advice import another_run, with_charge
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from fractions import Fraction
 
     import pyarrow as pa
@@ -114,8 +114,11 @@ def discover_items(
     unit: ColumnNames = None,
     basket: ColumnNames = None,
     item: str | None = None,
-    items: str | None = None,
+    items: str | Iterable[object] | None = None,
     one_hot: bool = False,
+    attributes: bool | str | Iterable[str] | None = None,
+    missing: str | Iterable[str] | None = None,
+    cut: Cuts = None,
     max_items_per_unit: int = ITEMS_PER_UNIT,
     ledger: Ledger | str | None = None,
     dataset: str | None = None,
@@ -136,8 +139,11 @@ def discover_items(
         unit: column(s) that name the privacy unit, the person to protect.
         basket: column(s) that distinguish the baskets of one unit.
         item: column of the items, or of lists of them.
-        items: column of lists of items.
+        items: column of lists of items; or the names of the columns of a one-hot matrix.
         one_hot: one item per column.
+        attributes: the columns of a table whose values are items; True: all but the unit's.
+        missing: values of attributes that are no items.
+        cut: public points that cut attributes of numbers.
         max_items_per_unit: how many of its items a unit may name, at most 10,000: those that most of its baskets hold.
         ledger: a `dpmine.Ledger` or its URL, charged before any data are read.
         dataset: the data set's name in the ledger.
@@ -157,7 +163,8 @@ def discover_items(
 
     Source: Gopi et al. 2020. Proof: docs/proofs/discovery.md.
     """
-    columns, limit = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot), parse_memory(memory)
+    limit = parse_memory(memory)
+    columns = Columns.of(unit, basket, item, items, one_hot, attributes, missing, cut)
     slack, relation = probability("delta", delta), Neighbors.parse(neighbors)
     guarantee = Guarantee(positive("epsilon", epsilon), slack, relation)
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, is_integer
 from dpmine.io.python_values import as_texts, items_of
-from dpmine.io.source import ColumnNames, Columns
+from dpmine.io.source import ColumnNames, Columns, Cuts
 from dpmine.itemsets.counting.lists import order_of, taken, with_superset
 from dpmine.itemsets.transactions.lists import ListRoom
 from dpmine.itemsets.transactions.memory import MemoryBudget
@@ -26,7 +26,7 @@ from dpmine.parameters import Number, Sizes, count_or_share, least_count, parse_
 from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -55,8 +55,11 @@ def itemset_supports(
     unit: ColumnNames = None,
     basket: ColumnNames = None,
     item: str | None = None,
-    items: str | None = None,
+    items: str | Iterable[object] | None = None,
     one_hot: bool = False,
+    attributes: bool | str | Iterable[str] | None = None,
+    missing: str | Iterable[str] | None = None,
+    cut: Cuts = None,
     catalogue: object = None,
     memory: int | str | None = None,
     engine: str = LOCAL,
@@ -75,8 +78,11 @@ def itemset_supports(
         unit: column(s) that name the privacy unit.
         basket: column(s) that distinguish the baskets of one unit.
         item: column of the items, or of lists of them.
-        items: column of lists of items.
+        items: column of lists of items; or the names of the columns of a one-hot matrix.
         one_hot: one item per column.
+        attributes: the columns of a table whose values are items; True: all but the unit's.
+        missing: values of attributes that are no items.
+        cut: public points that cut attributes of numbers.
         catalogue: a list of items; others are left out. None: all items that occur.
         memory: the most to use, in bytes or as text such as "4GB" (default: half of the machine).
         engine: "local" or "spark".
@@ -107,6 +113,9 @@ def itemset_supports(
         item=item,
         items=items,
         one_hot=one_hot,
+        attributes=attributes,
+        missing=missing,
+        cut=cut,
         catalogue=catalogue,
         memory=memory,
         engine=engine,
@@ -181,8 +190,11 @@ def list_supports(
     unit: ColumnNames = None,
     basket: ColumnNames = None,
     item: str | None = None,
-    items: str | None = None,
+    items: str | Iterable[object] | None = None,
     one_hot: bool = False,
+    attributes: bool | str | Iterable[str] | None = None,
+    missing: str | Iterable[str] | None = None,
+    cut: Cuts = None,
     catalogue: object = None,
     memory: int | str | None = None,
     engine: str = LOCAL,
@@ -208,11 +220,8 @@ def list_supports(
         if dry_run:
             raise DryRun("supports", _NO_GUARANTEE)
 
-    columns = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot)
-    smallest, largest = parse_sizes(_ALL_SIZES if size == "all" else size)
-    if maximal and closed:
-        raise BadParameter("`maximal` and `closed` exclude each other: every maximal itemset is closed.")
-    further = largest + (maximal or closed)  # what contains an itemset of the largest size decides about it
+    columns = Columns.of(unit, basket, item, items, one_hot, attributes, missing, cut)
+    sizes, further = _sizes(size, maximal=maximal, closed=closed)
     limit = count_or_share("min_support", min_support)
     budget = MemoryBudget.of(memory)
     read = read_transactions(
@@ -230,12 +239,20 @@ def list_supports(
         threshold = limit if isinstance(limit, int) else least_count(limit, baskets.total_units)
         advice = _FOR_FRAMES if as_objects else _FOR_FILES
         room = ListRoom(baskets.room_for_lists(budget), further, advice, as_objects)
-        lists = baskets.miner().lists((smallest, further), threshold, room)
+        lists = baskets.miner().lists((sizes[0], further), threshold, room)
         units = baskets.total_units if as_fraction else None
     order = order_of(lists)
     if maximal or closed:
-        order = order[(~with_superset(lists, equal=closed) & (lists.sizes <= largest))[order]]
+        order = order[(~with_superset(lists, equal=closed) & (lists.sizes <= sizes[1]))[order]]
     return ListedSupports(lists, order, units, baskets.labels)
+
+
+def _sizes(size: Sizes, *, maximal: bool, closed: bool) -> tuple[tuple[int, int], int]:
+    """The smallest and the largest size, and the largest one searched: what contains an itemset decides about it."""
+    if maximal and closed:
+        raise BadParameter("`maximal` and `closed` exclude each other: every maximal itemset is closed.")
+    sizes = parse_sizes(_ALL_SIZES if size == "all" else size)
+    return sizes, sizes[1] + (maximal or closed)
 
 
 def frozensets(lists: ItemsetLists, order: NDArray[np.int64], names: list[Item]) -> NDArray[np.object_]:

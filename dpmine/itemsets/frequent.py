@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dpmine.exact.bits import SystemBits
-from dpmine.io.source import ColumnNames, Columns
+from dpmine.io.source import ColumnNames, Columns, Cuts
 from dpmine.itemsets.release.frequent import FrequentItemsets
 from dpmine.itemsets.release.results import type_name
 from dpmine.itemsets.request.frequent import FrequentQuery, FrequentRequest
@@ -20,7 +20,7 @@ from dpmine.privacy import Neighbors
 from dpmine.selection.advice import with_charge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from fractions import Fraction
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
@@ -43,8 +43,11 @@ def frequent_itemsets(
     unit: ColumnNames = None,
     basket: ColumnNames = None,
     item: str | None = None,
-    items: str | None = None,
+    items: str | Iterable[object] | None = None,
     one_hot: bool = False,
+    attributes: bool | str | Iterable[str] | None = None,
+    missing: str | Iterable[str] | None = None,
+    cut: Cuts = None,
     catalogue: object = None,
     units: int | None = None,
     max_items_per_unit: int | None = None,
@@ -71,8 +74,11 @@ def frequent_itemsets(
         unit: column(s) that name the privacy unit, the person to protect.
         basket: column(s) that distinguish the baskets of one unit.
         item: column of the items, or of lists of them.
-        items: column of lists of items.
+        items: column of lists of items; or the names of the columns of a one-hot matrix.
         one_hot: one item per column.
+        attributes: the columns of a table whose values are items; True: all but the unit's.
+        missing: values of attributes that are no items.
+        cut: public points that cut attributes of numbers.
         catalogue: the public list of all items; None: unknown.
         units: a public number of units, to which shares refer. None: it is counted with noise, within the budget.
         max_items_per_unit: how many of its items a unit may weigh while items are found; all count in supports.
@@ -97,7 +103,8 @@ def frequent_itemsets(
 
     Proof: docs/proofs/best_first.md.
     """
-    columns, limit = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot), parse_memory(memory)
+    limit = parse_memory(memory)
+    columns = Columns.of(unit, basket, item, items, one_hot, attributes, missing, cut)
     query = FrequentQuery(
         min_support=min_support,
         k=k,

@@ -6,8 +6,9 @@ import os
 from typing import TYPE_CHECKING, Protocol
 
 from dpmine.errors import AccuracyWarning, LayoutWarning, warn
-from dpmine.io.open import is_spark_frame, open_source
+from dpmine.io.open import is_spark_frame
 from dpmine.itemsets.counting.miner import BasketsInMemory
+from dpmine.itemsets.ingest.attributes import open_transactions
 from dpmine.itemsets.ingest.layouts import Layout, Origin, plan_layout
 from dpmine.itemsets.ingest.lines import DoesNotFit, declared, read_whole, restricted
 from dpmine.itemsets.ingest.one_hot import as_lists
@@ -112,7 +113,7 @@ def read_local(
     """The reader of this process: in memory, or out of core where they do not fit there."""
     budget = memory if isinstance(memory, MemoryBudget) else MemoryBudget.of(memory)
     require_catalogue_room(catalogue, budget.indivisible)
-    source = open_source(data, columns)
+    source = open_transactions(data, columns)
     plan = plan_layout(source, columns)
     # One value may fill a row group of a column that is read whole.
     source.require_room(plan.keys if plan.layout is Layout.ONE_HOT else plan.columns, budget.indivisible)

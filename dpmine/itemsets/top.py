@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from dpmine.exact.bits import SystemBits
-from dpmine.io.source import ColumnNames, Columns
+from dpmine.io.source import ColumnNames, Columns, Cuts
 from dpmine.itemsets.release.results import TopItemsets, type_name
 from dpmine.itemsets.release.supports import released_counts
 from dpmine.itemsets.request.advice import advice, counts_of_unions, doubt, long_search, small_supports
@@ -19,7 +19,7 @@ from dpmine.options.names import AUTO, LOCAL
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.release.supports import Itemset, SupportRelease
@@ -40,8 +40,11 @@ def top_itemset(
     unit: ColumnNames = None,
     basket: ColumnNames = None,
     item: str | None = None,
-    items: str | None = None,
+    items: str | Iterable[object] | None = None,
     one_hot: bool = False,
+    attributes: bool | str | Iterable[str] | None = None,
+    missing: str | Iterable[str] | None = None,
+    cut: Cuts = None,
     catalogue: object = None,
     release_support: Number | str | None = None,
     rules: bool = False,
@@ -88,9 +91,13 @@ def top_itemset(
             `week(at)` and `month(at)` are calendar periods of a column `at` of dates or timestamps.
         item: column of the items; for the list layout the column of lists. In a pandas column of objects, each value is
             one item, and a collection is missing.
-        items: column of lists. In a pandas column of objects, any other value is a basket of one.
+        items: column of lists. In a pandas column of objects, any other value is a basket of one. Of a matrix of numpy
+            or scipy: the names of its columns.
         one_hot: one item per column; the columns hold booleans or integers, present above 0. In pandas columns of
             objects, anything else is absent.
+        attributes: columns whose items are `column=value`; True: all but the unit's. Each row is a basket.
+        missing: values of attributes that are no items, beside null: a text or several, such as "?".
+        cut: public points that cut attributes of numbers: {"age": [18, 30]} for "age<18", "18<=age<30", "age>=30".
         catalogue: the public list of all items: a path (text or one-column Parquet), a sequence or an Arrow array.
             "from-data": the items seen; NOT private, and the guarantee says so. None: unknown.
         release_support: ε for noisy supports of what is chosen, which adds to the budget. "auto": `epsilon` is the
@@ -136,35 +143,8 @@ def top_itemset(
         top_itemsets: the best k itemsets.
         itemset_supports: exact supports, not private.
     """
-    return top_itemsets(
-        data,
-        1,
-        size=size,
-        epsilon=epsilon,
-        delta=delta,
-        mechanism=mechanism,
-        neighbors=neighbors,
-        unit=unit,
-        basket=basket,
-        item=item,
-        items=items,
-        one_hot=one_hot,
-        catalogue=catalogue,
-        release_support=release_support,
-        rules=rules,
-        lift_of=lift_of,
-        min_support=min_support,
-        units=units,
-        kbar=kbar,
-        max_items_per_unit=max_items_per_unit,
-        not_private=not_private,
-        ledger=ledger,
-        dataset=dataset,
-        memory=memory,
-        engine=engine,
-        progress=progress,
-        notice=notice,
-    )
+    others = {name: value for name, value in locals().items() if name != "data"}
+    return top_itemsets(data, 1, **others)
 
 
 def top_itemsets(
@@ -179,8 +159,11 @@ def top_itemsets(
     unit: ColumnNames = None,
     basket: ColumnNames = None,
     item: str | None = None,
-    items: str | None = None,
+    items: str | Iterable[object] | None = None,
     one_hot: bool = False,
+    attributes: bool | str | Iterable[str] | None = None,
+    missing: str | Iterable[str] | None = None,
+    cut: Cuts = None,
     catalogue: object = None,
     release_support: Number | str | None = None,
     rules: bool = False,
@@ -211,8 +194,11 @@ def top_itemsets(
         unit: column(s) that name the privacy unit, the person to protect.
         basket: column(s) that distinguish the baskets of one unit.
         item: column of the items, or of lists of them.
-        items: column of lists of items.
+        items: column of lists of items; or the names of the columns of a one-hot matrix.
         one_hot: one item per column.
+        attributes: the columns of a table whose values are items; True: all but the unit's.
+        missing: values of attributes that are no items.
+        cut: public points that cut attributes of numbers.
         catalogue: the public list of all items; "from-data" is not private. None: unknown.
         release_support: ε for noisy supports, which adds to the budget; "auto" splits `epsilon`. None: no supports.
         rules: whether the supports of all subsets are released, too, from which `TopItemsets.rules` makes rules.
@@ -249,7 +235,7 @@ def top_itemsets(
 
     Source: Durfee & Rogers 2019 (one shot). Proof: docs/proofs/selection/composition.md.
     """
-    columns, limit = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot), parse_memory(memory)
+    columns, limit = Columns.of(unit, basket, item, items, one_hot, attributes, missing, cut), parse_memory(memory)
     query = Query(
         k=k,
         size=size,
@@ -270,11 +256,9 @@ def top_itemsets(
     from dpmine.itemsets.counting.rows import showing
     from dpmine.itemsets.read import read_transactions
 
-    request, account = Request.of(query), Account.of(ledger, dataset)
-    planned = _planned(request, account, notice)
-    known = request.catalogue
+    planned = _planned(request := Request.of(query), account := Account.of(ledger, dataset), notice)
     loaded = read_transactions(
-        data, columns, catalogue=known, progress=progress, memory=limit, planned=planned, engine=engine
+        data, columns, catalogue=request.catalogue, progress=progress, memory=limit, planned=planned, engine=engine
     )
     with closing(loaded), showing(progress):
         return _answer(request, loaded, charged=account.ledger is not None)

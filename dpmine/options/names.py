@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+ALL = "*"
+"""What stands for all columns where a text is needed."""
 AUTO = "auto"
 """The name of the choice by public parameters."""
 
@@ -115,7 +117,7 @@ QUOTES = ("double", "multiline", "none")
 """How text files use quotation marks; the first is the default."""
 ENCODINGS = ("utf-8", "latin-1", "windows-1252")
 """Of text files; the first is the default."""
-TEXT_OPTIONS = ("types", "quotes", "decimal", "encoding")
+TEXT_OPTIONS = ("types", "quotes", "decimal", "encoding", "columns", "no_header")
 
 
 def _packed(ending: str) -> tuple[str, ...]:
@@ -145,7 +147,7 @@ FORMS = (
     ),
     Form("spmf", f"{_SOURCES}.baskets:open_spmf", "SPMF", (".spmf",), options=("delimiter", "types", "encoding")),
 )
-"""Of files. Those of no known ending are Parquet, or CSV where a delimiter is given or where they are piped in."""
+"""Of files. Those of no known ending are Parquet, or CSV where a delimiter or columns are given, or piped in."""
 
 
 def plain_name(name: object) -> str:

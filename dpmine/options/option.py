@@ -22,6 +22,7 @@ class Option:
         parameter: what the library calls it, where that is another name.
         needed: whether a job must have it.
         only_with: an option, and the value that it must have for this one to be given, and why.
+        bare: the value where the command line has its name alone.
         in_jobs: whether job files have it.
         shown: what `--help` shows as the default, where `default` is None.
     """
@@ -35,6 +36,7 @@ class Option:
     parameter: str = ""
     needed: bool = False
     only_with: tuple[str, Any, str] | None = None
+    bare: str = ""
     in_jobs: bool = True
     shown: str | None = None
 
@@ -81,6 +83,15 @@ OF_SOURCE = {
         "Encoding of CSV files; bytes that are none of its characters become U+FFFD.",
         choices=ENCODINGS,
         shown=ENCODINGS[0],
+    ),
+    "columns": Option(
+        "CSV files have no header: the names of their columns, or how many there are, then called c1, c2, ….",
+        "COL,COL|N",
+    ),
+    "no_header": Option(
+        "The same, with as many columns as the first line has fields; this number is then public.",
+        kind=bool,
+        default=False,
     ),
     "query": Option("An SQL statement in place of FILE; it may choose, rename and filter rows one by one.", "SQL"),
     "database": Option(

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from dpmine.options.names import AUTO, ENGINES, LOCAL, MECHANISMS, WAYS, typed_names
+from dpmine.options.names import ALL, AUTO, ENGINES, LOCAL, MECHANISMS, WAYS, typed_names
 from dpmine.options.option import (
     DELTA,
     EPSILON,
@@ -67,6 +67,16 @@ _UPPER = Option("Public upper bound of the features, one for all or one each.", 
 _CHOOSERS = typed_names(AUTO, *(named.name for named in MECHANISMS if not named.not_for_scores))
 _SELECTION_SHARE = Option("Share of ε for the choice; the rest trains.", "F", "0.1")
 
+OF_ATTRIBUTES = {
+    "attributes": Option(
+        "Columns of a table whose items are COL=VALUE; without names, all but the unit's.", "COL,COL", bare=ALL
+    ),
+    "missing": Option("With --attributes: a value that is no item, such as '?'; may repeat.", "TEXT", kind=list),
+    "cut": Option(
+        "With --attributes: public points that cut a column of numbers, age=18,30; may repeat.", "COL=X,X", kind=list
+    ),
+}
+"""Options of itemsets in tables of attributes."""
 TOP_ITEMSET = {
     **SOURCE,
     "item": Option("Column of the items (a list column: one row per basket).", "COL", flags=("--item", "--items")),
@@ -77,6 +87,7 @@ TOP_ITEMSET = {
         kind=list,
     ),
     "one_hot": Option("One item per column: booleans, or integers, present above 0.", default=False, kind=bool),
+    **OF_ATTRIBUTES,
     "size": Option("Number of items in an itemset.", "R|R1-R2", "2"),
     "top": Option("How many itemsets; the budget is that of all together.", "K", 1, int, parameter="k"),
     "epsilon": EPSILON,
@@ -132,7 +143,7 @@ TOP_ITEMSET = {
     ),
 }
 FREQUENT_ITEMSETS = {
-    **{name: TOP_ITEMSET[name] for name in (*SOURCE, "item", "unit", "basket", "one_hot")},
+    **{name: TOP_ITEMSET[name] for name in (*SOURCE, "item", "unit", "basket", "one_hot", *OF_ATTRIBUTES)},
     "min_support": Option(
         "List all itemsets of this noisy support or more: a count of units (600), or a share of them (0.02, 2%).",
         "N|F",

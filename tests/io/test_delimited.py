@@ -177,7 +177,7 @@ def test_what_becomes_of_rows_is_said_whatever_they_hold(quotes: str, tmp_path: 
         with pytest.warns(dpmine.LayoutWarning) as warned:
             dpmine.itemset_supports(data, unit="who", item="what", size=1)
         told.append([str(warning.message).removesuffix(".") for warning in warned])
-    said = [[text for text in each if "another number of fields than the header" in text] for each in told]
+    said = [[text for text in each if "another number of fields than there are columns" in text] for each in told]
     assert said == [said[0]] * len(told)
     assert len(said[0]) == 1
 

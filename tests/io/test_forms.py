@@ -84,7 +84,7 @@ def test_files_of_every_form_hold_the_same(name: str, tmp_path: Path) -> None:
 def test_so_does_standard_input(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     content = io.BytesIO(FILES[name]())
     monkeypatch.setattr(sys, "stdin", type("Stdin", (), {"buffer": content}))
-    told = {"input_format": "tsv"} if name.endswith("tsv") else {}
+    told: dict[str, Any] = {"input_format": "tsv"} if name.endswith("tsv") else {}
     assert contents(read_baskets(Input(STDIN, **told), LONG).baskets) == UNITS
 
 

@@ -20,6 +20,7 @@ import pyarrow.csv as pacsv
 
 from dpmine.errors import UnreadableFile, require_memory
 from dpmine.io.files import READ_ERRORS, STDIN, reason
+from dpmine.io.input import numbered_columns
 from dpmine.io.source import share_of
 from dpmine.io.sources.text_columns import TextSource, require_declared
 from dpmine.options.names import COMPRESSED, ENCODINGS, QUOTES
@@ -48,13 +49,16 @@ _RAGGED = (
     "some of its rows do not have a field for each column, as one-hot columns need; a line that lists items is no such "
     "row."
 )
-_LEFT_OUT = "a row of more than 1 MiB, or with another number of fields than the header, is left out"
+_LEFT_OUT = "a row of more than 1 MiB, or with another number of fields than there are columns, is left out"
 _CAUTIONS = {
     "double": f"each line of text is a row; one with an open quotation mark is left out (see `quotes=…`); {_LEFT_OUT}",
     "multiline": f"a quotation mark that is not closed hides the rows up to the next (see `quotes=…`); {_LEFT_OUT}",
     "none": f"each line of text is a row; {_LEFT_OUT}",
 }
 """The notice on rows, for each `_Dialect.quotes`: the same sentence whatever the rows hold."""
+_NUMBER = (
+    "how many columns there are is public, and the first line says it: `columns=…` says it without a look at a row"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +92,10 @@ def _open_delimited(given: Input, files: Sequence[DataFile], delimiter: str) -> 
     dialect = _Dialect(
         given.separator or delimiter, given.quotes or QUOTES[0], given.decimal or ".", given.encoding or ENCODINGS[0]
     )
-    headers = [_header(file, dialect) for file in files]
-    hint = _hint(files[0], headers[0], dialect)
-    require_declared(headers[0], given.kinds, hint)
+    headers = [_columns(file, given, dialect) for file in files]
+    has_header = given.header is None and not given.no_header
+    hint = _hint(files[0], headers[0], dialect) if has_header else None
+    require_declared(headers[0], given.kinds, hint or "among the columns")
     sizes = [file.size() for file in files]
     total = None if None in sizes else sum(size or 0 for size in sizes)
     place = 0
@@ -99,7 +104,8 @@ def _open_delimited(given: Input, files: Sequence[DataFile], delimiter: str) -> 
         nonlocal place
         before = 0
         for file, header, size in zip(files, headers, sizes, strict=True):
-            for table, inside in _tables(file, header, names, dialect, strict=strict):
+            tables = _tables(file, header, names, dialect, strict=strict, has_header=has_header)
+            for table, inside in tables:
                 place = before + inside
                 yield from table.to_batches()
             before += size or 0
@@ -111,7 +117,7 @@ def _open_delimited(given: Input, files: Sequence[DataFile], delimiter: str) -> 
         hint,
         all(file.repeatable for file in files),
         decimal=dialect.decimal,
-        notices=(_CAUTIONS[dialect.quotes],),
+        notices=(_CAUTIONS[dialect.quotes], *([_NUMBER] if given.no_header else [])),
         strict_texts=partial(texts, strict=True),
         missing={name for header in headers for name in {*headers[0]}.difference(header)},
         read_share=lambda: share_of(place, total) if total else None,
@@ -140,30 +146,47 @@ def text_of(file: DataFile, stream: pa.NativeFile, encoding: str) -> io.TextIOWr
     return io.TextIOWrapper(content, encoding=_CODECS.get(encoding, encoding), errors="replace", newline="")
 
 
-def _header(file: DataFile, dialect: _Dialect) -> tuple[str, ...]:
-    try:
-        with file.open() as stream:
-            line = text_of(file, stream, dialect.encoding).readline(_LONGEST_HEADER)
-        quote = None if dialect.quotes == "none" else '"'
-        names = next(csv.reader([line], delimiter=dialect.delimiter, quotechar=quote), [])
-    except csv.Error:
-        names = []
-    except READ_ERRORS as error:
-        raise UnreadableFile(f"{file.shown} cannot be read: {why(error, _NOT_TEXT)}") from None
+def _columns(file: DataFile, given: Input, dialect: _Dialect) -> tuple[str, ...]:
+    """The names of a file's columns. Of what its first line holds, nothing matters where they are given."""
+    if given.header is not None:
+        if file.path:
+            _first_line(file, dialect)  # raises where a file cannot be read
+        return given.header
+    if given.no_header:
+        return numbered_columns(max(1, len(_fields(_first_line(file, dialect), dialect))))
+    names = _fields(_first_line(file, dialect), dialect)
     if not names or any({*name} & {*"\ufffd\0\r\n"} for name in names):
         raise UnreadableFile(f"{file.shown} cannot be read: {_NOT_TEXT}")
     return tuple(names)
 
 
+def _fields(line: str, dialect: _Dialect) -> list[str]:
+    """The fields of a header; none where it is no such text."""
+    quote = None if dialect.quotes == "none" else '"'
+    try:
+        return next(csv.reader([line], delimiter=dialect.delimiter, quotechar=quote), [])
+    except csv.Error:
+        return []
+
+
+def _first_line(file: DataFile, dialect: _Dialect) -> str:
+    try:
+        with file.open() as stream:
+            return text_of(file, stream, dialect.encoding).readline(_LONGEST_HEADER)
+    except READ_ERRORS as error:
+        raise UnreadableFile(f"{file.shown} cannot be read: {why(error, _NOT_TEXT)}") from None
+
+
 def _tables(
-    file: DataFile, header: Sequence[str], names: Sequence[str], dialect: _Dialect, *, strict: bool
+    file: DataFile, header: Sequence[str], names: Sequence[str], dialect: _Dialect, *, strict: bool, has_header: bool
 ) -> Iterator[tuple[pa.Table, int]]:
     """The named columns, piece by piece, and how many of the file's bytes are read by then."""
     options: Any = _options(header, names, dialect, _Unfit("error" if strict else "skip"))
     try:
         with file.open() as stream:
             text = text_of(file, stream, dialect.encoding)
-            text.readline(_LONGEST_HEADER)
+            if has_header:
+                text.readline(_LONGEST_HEADER)
             for rows in records(text, across_lines=dialect.quotes == "multiline"):
                 fit = _well_formed(rows, dialect)
                 if strict and len(fit) < len(rows):
@@ -253,7 +276,7 @@ def _without_last_delimiter(records: pa.Array, columns: int, dialect: _Dialect) 
 
 
 class _Unfit:
-    """What is done about a row with another number of fields than the header: "skip" or "error"."""
+    """What is done about a row with another number of fields than there are columns: "skip" or "error"."""
 
     def __init__(self, answer: str) -> None:
         self._answer = answer

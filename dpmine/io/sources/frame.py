@@ -193,6 +193,12 @@ def _arrow_array(series: pd.Series[Any]) -> pa.Array | pa.ChunkedArray:
         return pa.array(valid, from_pandas=True)
 
 
+def holds_lists(series: pd.Series[Any]) -> bool:
+    """Whether a series can be one of baskets, by its dtype: objects, which `basket_lists` reads, or lists of Arrow."""
+    kind = getattr(series.dtype, "pyarrow_dtype", None)
+    return _is_object(series.dtype) if kind is None else is_list(kind)
+
+
 def open_lazy(frame: pl.LazyFrame) -> ArrowSource:
     """A query of polars, run for the columns that are read, in pieces."""
 
@@ -248,9 +254,7 @@ def require_no_array(data: object) -> None:
     is_array = hasattr(kind, "dtype") or hasattr(kind, "__arrow_c_array__")
     if not is_array and (hasattr(kind, "__arrow_c_stream__") or not hasattr(kind, "ndim")):
         return
-    frame = "pandas.DataFrame(array, columns=names) with one_hot=True"
-    if hasattr(kind, "tocsr"):
-        frame = "pandas.DataFrame.sparse.from_spmatrix(matrix, columns=names) with one_hot=True"
-    elif hasattr(kind, "to_frame"):
-        frame = "series.to_frame()"
-    raise BadData(f"A {kind.__name__} is not a table of columns with names: give a data frame, such as {frame}.")
+    way = ", such as series.to_frame()" if hasattr(kind, "to_frame") else ""
+    if isinstance(data, np.ndarray) or hasattr(kind, "tocsr"):
+        way = ", or the names of its columns, items=[names]"
+    raise BadData(f"A {kind.__name__} is not a table of columns with names: give a data frame{way}.")

@@ -66,6 +66,8 @@ def read_spark(
     of each step's tasks that are done: see `watched`. Raises
     BadParameter (no Spark, no Parquet, a stream), BadData or UnreadableFile, none of which quotes Spark.
     """
+    if columns.attributes is not None:
+        raise BadParameter("Spark reads no tables of attributes: leave out `attributes`, or the engine.")
     if is_spark_frame(data):
         with replacing():
             session, endless = data.sparkSession, data.isStreaming

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dpmine.ledger.charging import Account
     from dpmine.privacy import Guarantee
 
-_COLUMNS = ("unit", "basket", "item", "items", "one_hot")
+_COLUMNS = ("unit", "basket", "item", "items", "one_hot", "attributes", "missing", "cut")
 
 
 class ItemsetJob(Job):
@@ -29,8 +29,8 @@ class ItemsetJob(Job):
     obstacle: ClassVar[str] = ""  # supports need no number of units
 
     def _checked(self) -> Guarantee:
-        from dpmine.io.open import open_source
         from dpmine.io.source import Columns
+        from dpmine.itemsets.ingest.attributes import open_transactions
         from dpmine.itemsets.ingest.layouts import plan_layout
         from dpmine.itemsets.release.rules import confidence
         from dpmine.itemsets.transactions.memory import parse_memory
@@ -40,7 +40,7 @@ class ItemsetJob(Job):
         confidence(self.options.get("min_confidence", 0))
         guarantee = self.guarantee_at()
         columns = Columns.of(**{name: value for name, value in self._arguments.items() if name in _COLUMNS})
-        return guarantee.for_unit(plan_layout(open_source(self.data, columns), columns).unit_name)
+        return guarantee.for_unit(plan_layout(open_transactions(self.data, columns), columns).unit_name)
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dpmine.privacy import Guarantee
 
 
-_LISTS = {"features", "lambdas", "lower", "upper", "target_bounds", "bins", "grid"}
+_LISTS = {"features", "lambdas", "lower", "upper", "target_bounds", "bins", "grid", "columns", "attributes"}
 _NAMES = {"neighbors", "mechanism"}
 
 

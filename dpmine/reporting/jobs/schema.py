@@ -136,6 +136,8 @@ def _value(option: Option) -> Schema:
         return {"enum": list(option.choices), **default}
     if option.kind in {bool, int}:
         return {"type": "boolean" if option.kind is bool else "integer", **default}
+    if option.bare:
+        return {"type": ["boolean", "array", "string"], "items": _ENTRIES}
     if option.kind in {list, Path} or "," in (option.metavar or ""):
         return {"type": ["array", "string", "number"], "items": _ENTRIES, **default}
     return {**(_TEXT if option.metavar in _TEXTS else _NUMBER), **default}

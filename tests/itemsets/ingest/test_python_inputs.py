@@ -48,9 +48,7 @@ MATRICES = [
 ]
 ROWS = pd.DataFrame({"unit": [1, 1, 2], "item": [CANARY, "b", "b"]})
 SERIES = [
-    pd.Series([["a"], [CANARY]]),
-    pd.Series([{"a": 1}, {"a": 2}]),
-    pd.Series([CANARY, ["b"]]),
+    pd.Series([1, 2], name=CANARY),
     pd.Index([CANARY]),
     pd.Categorical([CANARY]),
     ROWS.groupby("unit")["item"],
