@@ -346,7 +346,8 @@ def test_parts_of_the_budget_add_up_exactly(
         assert sum(Fraction(part[f"{name}_exact"]) for part in parts) == getattr(request.guarantee, name)
     if names == ("rho",):
         zcdp = request.guarantee.zcdp
-        assert delta_at(zcdp.rho, request.guarantee.epsilon) + zcdp.delta <= request.guarantee.delta
+        implied = delta_at(zcdp.rho, request.guarantee.epsilon)  # at another order than ρ was found at, in floats
+        assert implied + zcdp.delta <= request.guarantee.delta * (1 + Fraction(1, 10**15))
     assert (released is None) == (written["supports"] is None)
     assert request.way.epsilon == (asked * (1 - SUPPORTS_SHARE) if released == "auto" else asked)
 

@@ -29,6 +29,8 @@ NO_NUMBERS: list[Any] = [None, True, "x", "", float("nan"), float("inf"), [], [1
 NOT_POSITIVE = [*NO_NUMBERS, 0, -1, "0"]
 NO_PROBABILITIES = [*NOT_POSITIVE, 1, 2]
 NO_NAMES: list[Any] = [None, "", "nonsense", 7, []]
+OF_DATA = ("data", "unit", "basket", "item", "items", "one_hot", "attributes", "missing", "cut", "progress", "notice")
+"""Of calls on transactions: what they read, and how; tests of reading try these."""
 NO_WHOLE: list[Any] = [0, -1, 1.5, "x", True, [], float("nan")]
 NO_TRUTH: list[Any] = [None, 0, 1, "no", []]
 NO_CLASSES: list[Any] = [[], ["a"], ["a", "a"], ["a", "b", "c"], "ab", 7, [["a"], ["b", "c"]], ["a", float("nan")]]
@@ -208,7 +210,26 @@ CALLS = {
             "memory": ["x", 1, -1, True, [], "1 apple"],
             "engine": NO_NAMES,
         },
-        *("data", "unit", "basket", "item", "items", "one_hot", "catalogue", "not_private", "progress", "notice"),
+        *OF_DATA,
+        *("catalogue", "not_private"),
+    ),
+    "frequent_itemsets": Given(
+        dpmine.frequent_itemsets,
+        {"data": BASKETS, "k": 2},
+        {
+            "min_support": [-1, 0, 1.5, "x", True, 600],
+            "k": [*NO_WHOLE[1:], 10_000],
+            "max_size": [*NO_WHOLE[1:], 13],
+            "epsilon": NOT_POSITIVE,
+            "delta": NO_PROBABILITIES,
+            "neighbors": NO_NAMES,
+            "units": [*NO_WHOLE[1:], 2**63],
+            "max_items_per_unit": [*NO_WHOLE[1:], 10_001],
+            "memory": ["x", 1, -1, True, [], "1 apple"],
+            "engine": NO_NAMES,
+        },
+        *OF_DATA,
+        "catalogue",
     ),
     "discover_items": Given(
         dpmine.discover_items,
@@ -221,7 +242,7 @@ CALLS = {
             "memory": ["x", 1, -1, True, [], "1 apple"],
             "engine": NO_NAMES,
         },
-        *("data", "unit", "basket", "item", "items", "one_hot", "progress", "notice"),
+        *OF_DATA,
     ),
     "logistic": Given(fitting(dpmine.PrivateLogisticRegression, LABELS), {"lambdas": [0.1]}, LOGISTIC, "delta"),
     "softmax": Given(
