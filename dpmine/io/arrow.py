@@ -171,9 +171,10 @@ def joined(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
-def integer_array(numbers: NDArray[np.int64]) -> pa.Array:
-    """Arrow's view of int64 numbers."""
-    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(np.ascontiguousarray(numbers))])
+def integer_array(numbers: NDArray[np.int64 | np.int32]) -> pa.Array:
+    """Arrow's view of int64 or int32 numbers; `pa.array` would load pandas."""
+    kind = pa.int64() if numbers.dtype == np.int64 else pa.int32()
+    return pa.Array.from_buffers(kind, len(numbers), [None, pa.py_buffer(np.ascontiguousarray(numbers))])
 
 
 def text_array(texts: Sequence[str]) -> pa.Array:
