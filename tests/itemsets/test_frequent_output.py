@@ -16,6 +16,7 @@ import pytest
 from support.command_line import assert_one_error, outcome_of
 
 import dpmine
+from dpmine.itemsets.release.picture import draw_matrix
 from dpmine.planning.frequent import plan_frequent
 from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.page.bodies import body_of
@@ -197,3 +198,10 @@ def test_the_page_of_an_empty_list_says_what_helps() -> None:
     assert body.tables == ()
     altered = {**frequent(k=3).to_dict(), "counted_items": "many"}
     assert "The stored result cannot be shown" in body_of("frequent-itemsets", altered, CUSTOMERS).answer
+
+
+def test_the_darkest_cell_is_a_colour_whatever_its_number() -> None:
+    """0.9 times a number, divided by it, may be more than 0.9."""
+    for value in (1, 13, 21, 2995):
+        pairs = {(f"a{place}", "b"): (value, True) for place in range(3)}
+        assert len(draw_matrix(None, ["a0", "a1", "a2", "b"], pairs, "").patches) == 6

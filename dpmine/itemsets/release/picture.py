@@ -107,7 +107,7 @@ def draw_matrix(axes: Axes | None, items: Sequence[str], pairs: Pairs, title: st
         if one in places and other in places:
             ends = (places[one], places[other]), (places[other], places[one])
             for x, y in ends:
-                depth = 0.1 + 0.9 * max(0, value) / max(1, largest)
+                depth = min(1.0, 0.1 + 0.9 * max(0, value) / max(1, largest))
                 hatch = None if certain else "///"
                 axes.bar(x, 1, 1, y - 0.5, facecolor=(*_RED_GREEN_BLUE, depth), edgecolor=_GRID, hatch=hatch)
     names = [_short(item, _SHORT) for item in shown]
