@@ -203,5 +203,5 @@ def test_the_page_of_an_empty_list_says_what_helps() -> None:
 def test_the_darkest_cell_is_a_colour_whatever_its_number() -> None:
     """0.9 times a number, divided by it, may be more than 0.9."""
     for value in (1, 13, 21, 2995):
-        pairs = {(f"a{place}", "b"): (value, True) for place in range(3)}
+        pairs: dict[tuple[str, ...], tuple[int, bool]] = {(f"a{place}", "b"): (value, True) for place in range(3)}
         assert len(draw_matrix(None, ["a0", "a1", "a2", "b"], pairs, "").patches) == 6
