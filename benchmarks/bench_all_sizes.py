@@ -5,7 +5,7 @@
 Then all itemsets of some support: recall and precision. Every transaction is a unit of its own; δ = 10^-6. Before
 both, lists of any size without a δ, of public items: beside PrivBasis, too.
 An itemset that ties with the k-th best one is right, too. Data are those of ../shared; the constants of best-first
-counting were chosen on retail, mushroom, T10I4D100K and bms_webview_2.
+counting were chosen on retail, mushroom, T10I4D100K and bms_webview_2, of thresholds also on bms_webview_1.
 """
 
 from __future__ import annotations

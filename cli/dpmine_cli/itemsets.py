@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpmine_cli.options import Format, as_typed
-from dpmine_cli.output import Prepared
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,11 +67,11 @@ def frequent_itemsets(line: CommandLine) -> None:
             notice=messages.notice,
         )
     result = replace(result, advice=as_typed(result.advice))
-    listed = result.only(result.maximal()) if line.maximal else result
+    listed = result.without_subsets() if line.maximal else result
     if line.rules:
         destination.write_document(WithRules.of(listed, result.rules(min_threshold=least)))
     else:
-        destination.write_result(Prepared(listed.to_dict(), listed.to_arrow(), listed.text()))
+        destination.write_result(listed)
     line.caution(result.guarantee)
     if line.rules and result.several_baskets:
         messages.notice(CONFIDENCE)
@@ -183,8 +182,7 @@ class WithRules:
         if not self.result.itemsets:
             return str(self.result)
         lines = list(map(_rule, self.rules)) or ["No rule is as confident."]
-        said = self.result.text() if hasattr(self.result, "text") else str(self.result)
-        return "\n".join([said, "", *lines])
+        return "\n".join([str(self.result), "", *lines])
 
 
 def _rule(rule: dict[str, Any]) -> str:

@@ -197,12 +197,12 @@ def _require_fit(line: CommandLine) -> None:
     """BadParameter, with their names, for options of another kind of plan."""
     from dpmine.errors import BadParameter
 
-    asked = [name for name in _KINDS if line.options[name] not in {None, False}]
+    asked = [name for name in _KINDS if line.options[name] is not None and line.options[name] is not False]
     if "frequent" in asked and "top" in asked:
         asked.remove("top")
     if len(asked) > 1:
         raise BadParameter(f"{' and '.join(map('--{}'.format, asked))} are different plans: ask for one.")
-    belonging = _KINDS[asked[0]] if asked else _OF_ITEMSETS
+    belonging = {asked[0], *_KINDS[asked[0]]} if asked else _OF_ITEMSETS
     others = set().union(_OF_ITEMSETS, *_KINDS.values()) - belonging
     if unread := {name: spelled for name, spelled in line.given.items() if name in others}:
         owner = "learn" if unread.keys() <= _OF_LEARNING else "frequent"

@@ -163,10 +163,10 @@ def piped(given: Input) -> tuple[Form, DataFile]:
         beginning += stdin.readline(_LONGEST_HEADER)
     form = given.form or guessed or CSV
     whole = io.BufferedReader(_Joined(beginning, stdin))
-    if "types" in form.options:
+    if "quotes" in form.options:  # its header is one line, and within the beginning
         opened = iter([whole] if given.header else [io.BytesIO(beginning), whole])  # the header, and all
         return form, DataFile(STDIN, lambda: _next(opened), repeatable=False)
-    if given.kinds:
+    if given.kinds and "types" not in form.options:
         raise BadParameter(f"`types` are for columns of text, and files of {form.name} have types: leave it out.")
     content = _Kept(whole)
     return form, DataFile(STDIN, lambda: pa.OSFile(content.name))

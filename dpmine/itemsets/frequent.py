@@ -176,7 +176,7 @@ def _advice(request: FrequentRequest, listed: SupportRelease, units: int, *, cha
     counting = request.counting
     least = counting.least_support()
     if request.support is not None and (wanted := _count_of(request.support, units)) < least:
-        text = f"That share is {wanted:,} units, which noise hides at this epsilon: {least:,} are taken in its place."
+        text = f"That share is {wanted:,}, which noise hides at this epsilon: {least:,} units are taken in its place."
     elif not listed.itemsets and counting.delta:
         text = counting.discovery.shortage()
     else:

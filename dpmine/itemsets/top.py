@@ -143,7 +143,7 @@ def top_itemset(
         top_itemsets: the best k itemsets.
         itemset_supports: exact supports, not private.
     """
-    others = {name: value for name, value in locals().items() if name != "data"}
+    others = {name: value for name, value in locals().items() if name != "data"}  # all arguments, and nothing else yet
     return top_itemsets(data, 1, **others)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.cases import every
 
 import dpmine
-from dpmine.errors import BadData, BadParameter
+from dpmine.errors import BadData, BadParameter, UnreadableFile
 from dpmine.io.input import Input
 from dpmine.io.open import open_input
 
@@ -94,10 +94,21 @@ def test_several_files_have_headers_of_their_own(tmp_path: Path) -> None:
     assert source.share(0) == 1
 
 
-def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    stdin = io.TextIOWrapper(io.BytesIO(b"@ITEM=1=one\n1 2\n2\n"))
-    monkeypatch.setattr(sys, "stdin", stdin)
-    assert lists("-", input_format="spmf") == [["one", "2"], ["2"]]
+@every("form", ["baskets", "spmf"])
+@every("times", [1, 50_000])
+def test_standard_input(monkeypatch: pytest.MonkeyPatch, form: str, times: int) -> None:
+    """Whole, however long it is, with a header of any length."""
+    header = b"".join(b"@ITEM=%d=one\n" % place for place in range(1, times + 1))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(header + b"%d 0\n0\n" % times * times)))
+    named = "one" if form == "spmf" else str(times)
+    assert lists("-", input_format=form) == [[named, "0"], ["0"]] * times
+
+
+def test_a_file_that_cannot_be_read_is_told_before_the_charge(tmp_path: Path) -> None:
+    path = tmp_path / "x.dat.gz"
+    path.write_bytes(b"no gzip at all")
+    with pytest.raises(UnreadableFile, match="cannot be read"):
+        open_input(Input(path))
 
 
 @every("name", HOSTILE)

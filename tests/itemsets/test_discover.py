@@ -76,7 +76,7 @@ def test_what_is_charged_is_what_is_run(monkeypatch: pytest.MonkeyPatch, relatio
     ran = made[0]
     assert (ran.neighbors, ran.zcdp, ran.looks) == (found.guarantee.neighbors, found.guarantee.zcdp, (1,))
     assert ran.neighbors is relation
-    assert delta_at(ran.rho, Fraction(2)) + ran.delta <= found.guarantee.delta == Fraction(1, 10**5)
+    assert delta_at(ran.budget, Fraction(2)) + ran.delta <= found.guarantee.delta == Fraction(1, 10**5)
 
 
 def test_thresholds_of_a_tiny_delta() -> None:

@@ -286,6 +286,6 @@ def test_no_hostile_row_shows_or_stops_a_run_that_is_charged(
 def test_a_share_that_noise_hides_is_replaced_by_the_least_threshold() -> None:
     """With a noisy number of units that cannot be said before the charge: the result says it."""
     found = dpmine.frequent_itemsets(BASKETS, "0.1%", epsilon=1)
-    assert "133 are taken in its place" in found.advice
+    assert "133 units are taken in its place" in found.advice
     assert found.threshold == 133
     assert min(found.noisy_supports) >= 133

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -78,6 +79,8 @@ def test_maximal_lists_the_largest_and_rules_stay_those_of_all(run: outcome_of) 
     listed = ["--maximal", "--rules", "--min-confidence", "0"]
     found = document(run, *LISTED, *listed)
     assert {tuple(row["items"]) for row in found["itemsets"]} == {("a", "b", "c"), ("d", "e, f")}
+    assert found["maximal_only"]
+    assert "(Itemsets that another listed one contains are left out.)" in run(*LISTED, "--maximal").out
     assert ({"a"}, {"b"}) in [({*rule["antecedents"]}, {*rule["consequents"]}) for rule in found["rules"]]
 
 
@@ -152,6 +155,29 @@ def test_mistakes_are_one_line_before_anything_is_read(run: outcome_of, options:
     assert said in assert_one_error(run(*RUN, *options))
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["--frequent", "--top", "20"],
+        ["--frequent", "--min-support", "2%", "--units", "30000"],
+        ["--top", "20", "--units", "25900"],
+        ["--runs", "5"],
+        ["--noise", "5"],
+        ["--learn", "thresholds", "--accuracy", "0.05"],
+        ["--gap", "50"],
+    ],
+)
+def test_every_plan_is_made(run: outcome_of, asked: list[str]) -> None:
+    outcome = run("plan", *asked)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out
+
+
+@pytest.mark.parametrize("asked", ["--top", "--runs", "--noise"])
+def test_a_plan_for_none_is_a_mistake(run: outcome_of, asked: str) -> None:
+    assert "must be a whole number of at least" in assert_one_error(run("plan", asked, "0"))
+
+
 def test_options_of_the_plan_belong_to_it(run: outcome_of) -> None:
     assert "--max-size belongs to --frequent" in assert_one_error(run("plan", "--max-size", "3"))
     assert "--size does not belong to --frequent" in assert_one_error(run("plan", "--frequent", "--size", "3"))
@@ -167,6 +193,18 @@ def test_pictures_draw_each_listed_item_and_nothing_else(kind: str) -> None:
     lines = [line for line in axes.lines if len(line.get_xdata()) == 2]
     assert len(lines) == (4 if kind == "network" else 0)  # ab, ac, bc, and d with the other
     assert len(axes.patches) == {"bars": len(TRUE), "network": 0, "matrix": 8}[kind]
+
+
+def test_a_network_of_maximal_itemsets_has_their_items() -> None:
+    pairs = dpmine.frequent_itemsets([["a", "b"]] * 3000, 700, epsilon=50).without_subsets()
+    axes = pairs.plot(kind="network")
+    assert {label.get_text() for label in axes.texts} == {"a", "b"}
+    assert len([line for line in axes.lines if len(line.get_xdata()) == 2]) == 1
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    planned = dpmine.dry_run(dpmine.frequent_itemsets, BASKETS, k=np.int64(5))
+    assert json.loads(planned.to_json())["forecast"]["k"] == 5
 
 
 def test_pictures_show_what_is_not_certain_paler() -> None:
@@ -186,6 +224,10 @@ def test_the_page_says_how_many_are_sure_and_what_may_be_missing() -> None:
     assert "10 of them surely have 700 or more." in body.sure
     assert f"has more than {found.complete_above:,} customers, beside these and their subsets." in body.sure
     assert body.tables[0].columns["Surely"] == ["yes"] * 10
+    alone = body_of("frequent-itemsets", found.without_subsets().to_dict(), CUSTOMERS)
+    assert "2 itemsets have a noisy number of 700 customers or more. What one of these contains is left out." in (
+        alone.answer
+    )
     best = body_of("frequent-itemsets", frequent(k=3).to_dict(), CUSTOMERS)
     assert best.answer.startswith("3 itemsets have the largest noisy numbers of customers.")
     assert "Surely" not in best.tables[0].columns

@@ -7,6 +7,7 @@ SPMF's. Its lines start with "@", and "@ITEM=85=odor: none" says what 85 stands 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,15 +36,23 @@ _NO_TEXT = "it is no text with a basket a line; write it again."
 
 
 def open_baskets(given: Input, files: Iterable[DataFile]) -> BasketFiles:
-    """The baskets as one column of lists; nothing is read here. Raises BadData for types of other columns."""
+    """The baskets as one column of lists; only the beginnings of files are read here.
+
+    Raises UnreadableFile where that is not possible, and BadData for types of other columns.
+    """
     opened = list(files)
+    _headers(given, opened)  # raises before anything is charged
     return _baskets(given, opened, [{} for _ in opened])
 
 
 def open_spmf(given: Input, files: Iterable[DataFile]) -> BasketFiles:
-    """The same for files with a header, which is read here. Raises as above, and UnreadableFile."""
+    """The same for files with a header. Raises as above."""
     opened = list(files)
-    return _baskets(given, opened, [_item_names(file, given.encoding or ENCODINGS[0]) for file in opened])
+    return _baskets(given, opened, _headers(given, opened))
+
+
+def _headers(given: Input, files: Sequence[DataFile]) -> list[dict[str, str]]:
+    return [_item_names(file, given.encoding or ENCODINGS[0]) for file in files]
 
 
 def _baskets(given: Input, files: Sequence[DataFile], item_names: Sequence[dict[str, str]]) -> BasketFiles:
@@ -94,14 +103,17 @@ class BasketFiles(Source):
 
     def share(self, done: int) -> float | None:  # noqa: ARG002 - rows are not counted
         """See `Source.share`."""
-        sizes = [file.size() for file in self.files]
-        total = sum(size or 0 for size in sizes)
-        return None if None in sizes or not total else share_of(self._read, total)
+        total = sum(size or 0 for size in self._sizes)
+        return None if None in self._sizes or not total else share_of(self._read, total)
+
+    @cached_property
+    def _sizes(self) -> list[int | None]:
+        return [file.size() for file in self.files]
 
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - lists
         """The baskets, piece by piece. Raises UnreadableFile."""
         before = 0
-        for file, item_names in zip(self.files, self.item_names, strict=True):
+        for file, item_names, size in zip(self.files, self.item_names, self._sizes, strict=True):
             try:
                 with file.open() as stream:
                     for lines in records(text_of(file, stream, self.encoding), across_lines=False):
@@ -110,7 +122,7 @@ class BasketFiles(Source):
                         yield pa.RecordBatch.from_arrays([lists], names=[BASKETS_COLUMN])
             except READ_ERRORS as error:
                 raise UnreadableFile(f"{file.shown} cannot be read: {why(error, _NO_TEXT)}") from None
-            before += file.size() or 0
+            before += size or 0
 
     def _lists(self, lines: pa.Array, item_names: dict[str, str]) -> pa.ListArray:
         """The items of each line."""

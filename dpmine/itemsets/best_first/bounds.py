@@ -73,8 +73,9 @@ class Bounds:
 
         by_size = sorted(itemsets, key=lambda itemset: (len(itemset), itemset))
         values = {each: together[each].value if each in together else counts.support(each) for each in by_size}
-        lows = {each: ceil(ends(each)[0] - _ROUNDING) for each in by_size}
-        highs = {each: floor(ends(each)[1] + _ROUNDING) for each in by_size}
+        both = {each: ends(each) for each in by_size}
+        lows = {each: ceil(low - _ROUNDING) for each, (low, _) in both.items()}
+        highs = {each: floor(high + _ROUNDING) for each, (_, high) in both.items()}
         return cls.around({each: max(0.0, value) for each, value in values.items()}, lows, highs)
 
     @classmethod

@@ -134,7 +134,7 @@ class Planner:
 
         For all itemsets of some support, of which a unit holds more or less, and whose number is not known.
         """
-        wanted = max(LEAST_COUNTS, _COUNTS_IN_ALL * max(_FEWEST, likely))
+        wanted = min(_MOST_COUNTS, max(LEAST_COUNTS, _COUNTS_IN_ALL * max(_FEWEST, likely)))
         cap = ceil(_LOOSE + _TIMES_HELD * sum(candidates[:wanted]))
         sensitivity = capped_sensitivity(cap, self.neighbors)
         halves = 4 if isinstance(kind, Centred) else 1
@@ -161,10 +161,12 @@ class Planner:
         As many as the likely itemsets have, and one more. Noise of the items blurs that number where many units have
         these itemsets. Then it is a few more than k itemsets need.
         """
+        if self._is_gaussian or self.several_baskets:
+            return 0
         shares = _shares(weights, gauge)
         wanted = islice(likely_itemsets(shares, self.goal.sizes), self.goal.k or _MOST_COUNTS)
         likely = list(takewhile(lambda itemset: itemset.share * gauge.units >= self.goal.support, wanted))
-        if self._is_gaussian or self.several_baskets or not likely:
+        if not likely:
             return 0
         items = min(len(shares), 2 + max(itemset.rarest for itemset in likely))
         if sum(itemset.share for itemset in likely) > _DENSE * len(likely):

@@ -56,10 +56,10 @@ def open_transactions(data: object, columns: Columns) -> Source:
 
 
 def _attributes_in(source: Source, columns: Columns, given: Attributes) -> AttributeLists:
-    typed = (*columns.unit, *given.names, *dict(given.cuts))
+    named = (*columns.unit, *given.names, *dict(given.cuts))
     times, hint = Counter(source.names), source.header_hint
     where = hint or "among the columns"
-    if missing := [name for name in typed if name not in times]:
+    if missing := [name for name in named if name not in times]:
         raise BadData(f"There is no column {missing[0]!r} {where}: check the names.")
     names = given.names or tuple(name for name in source.names if name not in columns.unit)
     if not names or {*names} & {*columns.unit}:
@@ -67,7 +67,7 @@ def _attributes_in(source: Source, columns: Columns, given: Attributes) -> Attri
     if foreign := [name for name, _ in given.cuts if name not in names]:
         raise BadData(f"`cut` names {foreign[0]!r}, which is no attribute: name it in `attributes`, too.")
     if hint is not None:
-        require_names(names, hint, is_header=bool(typed))
+        require_names(names, hint, is_header=bool(named))
     if repeated := [name for name in (*columns.unit, *names) if times[name] > 1]:
         raise BadData(f"Several columns are called {repeated[0]!r}: give each its own name.")
     source = source.as_numbers([name for name, _ in given.cuts])

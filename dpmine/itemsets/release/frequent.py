@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
 
-_ROWS = 20
-"""Of the table that is printed."""
-
 
 class RuleMetric(StrEnum):
     """What rules are kept by."""
@@ -49,7 +46,7 @@ class Picture(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FrequentItemsets:
-    """Itemsets by falling noisy support, with every subset of each of them.
+    """Itemsets by falling noisy support, with every subset of each of them unless `maximal_only`.
 
     Attributes:
         supports: the itemsets, their noisy supports and intervals. With probability `supports.level`, all intervals
@@ -68,6 +65,7 @@ class FrequentItemsets:
         advice: where the list is empty, or mostly noise, why, and what helps.
         item_type: "int64", "uint64" or "string", as declared; "" for baskets of Python values.
         several_baskets: whether the layout lets a unit have more than one basket.
+        maximal_only: whether those are left out that another listed one contains.
 
     Example:
         >>> import dpmine
@@ -92,6 +90,7 @@ class FrequentItemsets:
     advice: str = ""
     item_type: str = ""
     several_baskets: bool = False
+    maximal_only: bool = False
 
     def __len__(self) -> int:
         """The number of itemsets; a result without any is false."""
@@ -121,11 +120,12 @@ class FrequentItemsets:
         parts = {itemset - {item} for itemset in self.itemsets for item in itemset}
         return tuple(itemset for itemset in self.itemsets if itemset not in parts)
 
-    def only(self, itemsets: tuple[Itemset, ...]) -> FrequentItemsets:
-        """The same result, listing `itemsets` alone, some of its own. Rules need all their subsets."""
+    def without_subsets(self) -> FrequentItemsets:
+        """The same result, listing the maximal itemsets alone. It has no rules, which need all supports."""
+        itemsets = self.maximal()
         sure = None if self.certain is None else dict(zip(self.itemsets, self.certain, strict=True))
         certain = None if sure is None else tuple(sure[itemset] for itemset in itemsets)
-        return replace(self, supports=self.supports.only(itemsets), certain=certain)
+        return replace(self, supports=self.supports.only(itemsets), certain=certain, maximal_only=True)
 
     def rules(self, metric: str = "confidence", min_threshold: Number = 0.5) -> pd.DataFrame:
         """Association rules of the listed itemsets, out of released supports alone: no further budget.
@@ -202,7 +202,7 @@ class FrequentItemsets:
         if drawn is Picture.BARS:
             names = [listed_items(in_order(itemset)) for itemset in self.itemsets]
             return draw_itemsets(ax, names, self.noisy_supports, self.intervals, title, certain=certain)
-        items = [printable(item) for itemset in self.itemsets if len(itemset) == 1 for item in itemset]
+        items = list(dict.fromkeys(printable(item) for itemset in self.itemsets for item in in_order(itemset)))
         pairs = {
             tuple(map(printable, in_order(itemset))): (value, sure)
             for itemset, value, sure in zip(self.itemsets, self.noisy_supports, certain, strict=True)
@@ -234,6 +234,7 @@ class FrequentItemsets:
             "counted": self.counted,
             "counted_items": self.counted_items,
             "several_baskets": self.several_baskets,
+            "maximal_only": self.maximal_only,
             "guarantee": self.guarantee.to_dict(),
             **({"advice": self.advice} if self.advice else {}),
             "dpmine": __version__,
@@ -244,18 +245,10 @@ class FrequentItemsets:
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def __str__(self) -> str:
-        """The first rows as a table, with what the list may lack and the guarantee below it."""
-        return self.text(_ROWS)
-
-    def text(self, most: int | None = None) -> str:
-        """The first `most` rows as a table, all for None, with the remarks below it."""
-        rows = self._rows()
-        table = [self._columns, *rows[:most]] if rows else []
+        """The itemsets as a table, with what the list may lack and the guarantee below it."""
+        table = [self._columns, *self._rows()] if self.itemsets else []
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
-        left_out = len(rows) - len(rows[:most])
-        more = [f"… and {left_out:,} more: `text()` has all"] if left_out else []
-        return "\n".join([*lines, *more, *self.remarks])
+        return "\n".join([*("  ".join(map(str.ljust, row, widths)).rstrip() for row in table), *self.remarks])
 
     def _repr_html_(self) -> str:
         """What `str` says, as a table: notebooks show it."""
@@ -276,8 +269,11 @@ class FrequentItemsets:
     @property
     def remarks(self) -> list[str]:
         """What is said below the list: what it may lack, and the guarantee."""
-        empty = "" if self.itemsets else "No itemset is listed."
-        return [*filter(None, [empty, self.advice, self._lacking()]), f"({self.guarantee})"]
+        listed = "(Itemsets that another listed one contains are left out.)" if self.maximal_only else ""
+        return [
+            *filter(None, [listed if self.itemsets else "No itemset is listed.", self.advice, self._lacking()]),
+            f"({self.guarantee})",
+        ]
 
     def _lacking(self) -> str:
         """What the list may lack; nothing where nothing can be said."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LEVEL = Fraction(95, 100)
 """How probable it is, at least, that an interval holds the true support."""
 _FIRST_BITS = 128
-_ROUND_DIGITS = 12  # of a round's ε, a decimal number
+_ROUND_DIGITS = 6  # of a round's ε, a decimal number
 _SUMMED = 4096  # numbers whose probabilities are added up; beyond them, integrals bound the tail closely enough
 
 

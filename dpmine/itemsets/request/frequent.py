@@ -83,7 +83,7 @@ class FrequentRequest:
             raise BadParameter(f"`k` must be at most {most:,}, and no more than a catalogue has itemsets.")
         units = None if query.units is None else number_of_units(query.units)
         support = _support(query.min_support, units)
-        counting = AdaptiveCounts.of(terms, query.k, support or 0)
+        counting = AdaptiveCounts.of(terms, None if query.k is None else terms.count, support or 0)
         if isinstance(support, int) and support < (least := counting.least_support()):
             raise BadParameter(
                 f"min_support {support:,} is small beside the noise at this epsilon: give at least {least:,}, "
@@ -147,7 +147,8 @@ class Forecast:
         sizes = f"±{widths[0]:,} units" if len(set(widths)) == 1 else f"{by_size} items (in units)"
         return (
             f"About {self.precision.counts:,} supports are counted. With probability {float(LEVEL):.0%} all are "
-            f"within {sizes}. Where units have few of what is counted, another number is counted, with less noise."
+            f"within {sizes}. Where units have few of what is counted, each adds to a limited number of supports. "
+            "Noise is then less, and upper ends allow for what is left out."
         )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dpmine.errors import BadParameter
+from dpmine.io.arrow import integer_array
 from dpmine.itemsets.transactions.hashes import kept_items, label_hashes
 from dpmine.itemsets.transactions.lists import Itemsets, by_size
 from dpmine.itemsets.transactions.pairs import pair_weights
@@ -323,7 +324,7 @@ class Baskets:
         new_code = np.full(self.catalogue_size, -1, np.int32)
         new_code[old] = np.arange(len(old), dtype=np.int32)
         left = self.keeping(new_code[self.items] >= 0)
-        return replace(left, labels=self.labels.take(old), items=new_code[left.items])
+        return replace(left, labels=self.labels.take(integer_array(old)), items=new_code[left.items])
 
     def unions(self) -> Self:
         """See `Transactions.unions`."""

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 LARGEST_SIZE = 12
 """Items of an itemset, at most: all its 4095 subsets are counted before it."""
-LOOKS, PURE_LOOKS, _UNITS, _SCALE, _WHOLE = (2, 3, 4), (4,), Fraction(1, 2), Fraction(1, 2), 20
+_LOOKS, _PURE_LOOKS, _UNITS, _SCALE, _WHOLE = (2, 3, 4), (4,), Fraction(1, 2), Fraction(1, 2), 20
 """Of twenty parts of the budget: for items, look by look; for the number of units; for supports of the heaviest items.
 
 The rest is for itemsets. Laplace noise of several looks adds up to more than that of one.
@@ -135,7 +135,6 @@ class AdaptiveCounts:
         neighbors: the relation.
         items_per_unit: D ≥ 1: how many of its items a unit may weigh.
         support: the least support that is wanted: a count, or as a fraction a share of all units. 0 for the best k.
-        looks: at items, at most: twentieths of the budget.
     """
 
     sizes: tuple[int, int]
@@ -145,7 +144,6 @@ class AdaptiveCounts:
     neighbors: Neighbors
     items_per_unit: int
     support: int | Fraction = 0
-    looks: tuple[int, ...] = LOOKS
 
     @classmethod
     def of(cls, terms: ListTerms, k: int | None, support: int | Fraction = 0) -> Self:
@@ -155,10 +153,14 @@ class AdaptiveCounts:
         """
         slack = Fraction(0) if terms.catalogue_size is not None else terms.delta / 2
         noise, most = _noise(terms.epsilon, terms.delta - slack), items_per_unit(terms.max_items_per_unit)
-        looks = LOOKS if terms.delta else PURE_LOOKS
-        counting = cls(terms.sizes, k, noise, slack, terms.neighbors, most, support, looks)
+        counting = cls(terms.sizes, k, noise, slack, terms.neighbors, most, support)
         _ = counting.discovery  # before anything is charged
         return counting
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """At items, at most: twentieths of the budget."""
+        return _PURE_LOOKS if isinstance(self.noise, DiscreteLaplace) else _LOOKS
 
     @cached_property
     def discovery(self) -> Discovery:
@@ -298,7 +300,7 @@ class AdaptiveCounts:
         bounds = basis.count(holdings, len(codes), largest=wanted, units=gauge.number, level=level, bits=bits)
         return CountedItemsets(codes, bounds, self._units(gauge), 0, basis.noise)
 
-    @property
+    @cached_property
     def _units_error(self) -> int:
         return self._units_noise.half_width(1, _LEVEL_OF_UNITS)
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.exact.noise import LARGEST_SCALE, discrete_gaussian_array, whole_scale
-from dpmine.exact.reals import below, decimal_below, exact_ball, working_precision
+from dpmine.exact.reals import decimal_below, exact_ball, working_precision
+from dpmine.itemsets.release.noise import DiscreteGaussian
 from dpmine.itemsets.ways.items_first import ByItems, shot_among
 from dpmine.itemsets.ways.universe import itemset_count
 from dpmine.itemsets.ways.way import Chosen
@@ -62,7 +63,6 @@ _STANDS_OUT = 3
 _BITS = 192
 DIGITS = 12
 """Of ρ, a decimal number."""
-_ROUND_DIGITS = 6  # of a round's ε
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,10 @@ class Discovery:
     A unit with n ≤ D items gives each the weight ⌊S/√n⌋, so that its weights have length S at most, whatever n is. The
     sums of the units' weights get discrete Gaussian noise. A look adds a further noisy copy of the sums to those of the
     looks before, and releases the items that reach its threshold. There is another look only while fewer than `enough`
-    items are released. δ-approximate ρ-zCDP for all looks together; the first l of them use Σ_{j ≤ l} `rhos`[j].
+    items are released. δ-approximate ρ-zCDP for all looks together; the first l of them use Σ_{j ≤ l} `budgets`[j].
 
     Attributes:
-        rho: ρ > 0 of all looks.
+        budget: ρ > 0 of all looks.
         delta: δ in (0, 1) of all looks; 0 where the items are public: all of them are released.
         neighbors: the relation.
         items_per_unit: D ≥ 1, public.
@@ -101,7 +101,7 @@ class Discovery:
     Source: Gopi et al. 2020 (the weights, the threshold); this project (whole numbers, looks).
     """
 
-    rho: Fraction
+    budget: Fraction
     delta: Fraction
     neighbors: Neighbors
     items_per_unit: int = ITEMS_PER_UNIT
@@ -134,17 +134,17 @@ class Discovery:
     @property
     def zcdp(self) -> Zcdp:
         """(ρ, δ)."""
-        return Zcdp(self.rho, self.delta)
+        return Zcdp(self.budget, self.delta)
 
     @cached_property
-    def rhos(self) -> tuple[Fraction, ...]:
+    def budgets(self) -> tuple[Fraction, ...]:
         """The most that each look may use."""
-        return tuple(self.rho * part / sum(self.looks) for part in self.looks)
+        return tuple(self.budget * part / sum(self.looks) for part in self.looks)
 
     @cached_property
     def weight(self) -> int:
         """S: 2^20, or less where the noise would be too large for 64 bits."""
-        return min(LARGEST_WEIGHT, isqrt(int(self._squared_reach(min(self.rhos)) * LARGEST_SCALE**2)))
+        return min(LARGEST_WEIGHT, isqrt(int(self._squared_reach(min(self.budgets)) * LARGEST_SCALE**2)))
 
     @cached_property
     def weights(self) -> NDArray[np.int64]:
@@ -155,7 +155,7 @@ class Discovery:
     @cached_property
     def scales(self) -> tuple[int, ...]:
         """σ_j, a whole number: with noise of this scale the look uses at most its part of ρ."""
-        return tuple(whole_scale(Fraction(self.weight**2) / self._squared_reach(rho)) for rho in self.rhos)
+        return tuple(whole_scale(Fraction(self.weight**2) / self._squared_reach(rho)) for rho in self.budgets)
 
     def _squared_reach(self, rho: Fraction) -> Fraction:
         """(S/σ)² for a budget of ρ. The sums of neighbours are at most S apart, or √2 S where a unit is replaced."""
@@ -304,7 +304,7 @@ class Discover(ByItems):
     @property
     def zcdp(self) -> Zcdp:
         """All of ρ, however many looks are taken."""
-        return Zcdp(self.discovery.rho * (sum(_LOOKS) + _REST) / sum(_LOOKS), self.discovery.delta)
+        return Zcdp(self.discovery.budget * (sum(_LOOKS) + _REST) / sum(_LOOKS), self.discovery.delta)
 
     def choose(self, universe: ItemsetUniverse, *, bits: BitSource) -> Chosen:
         """Of the items that the discovery found, with what it left of ρ."""
@@ -358,7 +358,7 @@ class Discover(ByItems):
 
 def _shot(count: int, rho: Fraction, neighbors: Neighbors) -> OneShot:
     """The exponential mechanism in k rounds that use ρ together: ε_0 = √(8ρ/k), rounded down."""
-    each = decimal_below(below(lambda: exact_ball(8 * rho / count).sqrt(), _BITS), _ROUND_DIGITS)
+    each = DiscreteGaussian(rho).exponential_rounds(count)
     return OneShot(count, count * each, Fraction(0), neighbors, each)
 
 

@@ -32,18 +32,18 @@ class PureWeights(Discovery):
     A unit with n ≤ D items gives each the weight ⌊S/n⌋: they add up to S at most, whatever n is.
 
     Attributes:
-        rho: ε > 0 of all looks, in the place of ρ.
+        budget: ε > 0 of all looks, in the place of ρ.
     """
 
     @property
     def zcdp(self) -> Zcdp:
         """ε²/2."""
-        return Zcdp.implied(self.rho, Fraction(0))
+        return Zcdp.implied(self.budget, Fraction(0))
 
     @cached_property
     def weight(self) -> int:
         """S: 2^20, or less where the scale would not fit into 63 bits."""
-        return min(LARGEST_WEIGHT, int(min(self.rhos) * _LARGEST_SCALE / self._times))
+        return min(LARGEST_WEIGHT, int(min(self.budgets) * _LARGEST_SCALE / self._times))
 
     @cached_property
     def weights(self) -> NDArray[np.int64]:
@@ -53,7 +53,7 @@ class PureWeights(Discovery):
     @cached_property
     def scales(self) -> tuple[int, ...]:
         """The least whole numbers that are at least the L1 sensitivity over ε."""
-        return tuple(ceil(self._times * self.weight / epsilon) for epsilon in self.rhos)
+        return tuple(ceil(self._times * self.weight / epsilon) for epsilon in self.budgets)
 
     @property
     def _times(self) -> int:

@@ -134,7 +134,7 @@ class FrequentItemsetsJob(ItemsetJob):
         return frequent_itemsets(self.data, **self._arguments, **others)
 
     def _listed(self, result: Any) -> Any:
-        return result.only(result.maximal()) if self._maximal else result
+        return result.without_subsets() if self._maximal else result
 
     def _rules(self, result: Any) -> pd.DataFrame:
         rules: pd.DataFrame = result.rules(min_threshold=self.options.get("min_confidence", 0.5))

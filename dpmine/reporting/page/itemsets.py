@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.page.charts import Chart
 
 
+_LARGEST_ALONE = "What one of these contains is left out. "
 _MOST_RULES = 20
 """That are shown before anybody asks for them."""
 
@@ -79,7 +80,8 @@ def frequent_itemsets(document: Document, words: UnitWords) -> Body:
     listed_from = document.whole("threshold") if document.has("threshold") else None
     if not rows:
         least = "" if listed_from is None else f" of {listed_from:,} {words.many} or more"
-        return Body(f"No itemset has a noisy number{least}.", _lacking(document, words), remarks=(advice,))
+        lacking = f"{CERTAIN.capitalize()}, {_lacking(document, words)}"
+        return Body(f"No itemset has a noisy number{least}.", lacking, remarks=(advice,))
     names = [names_of(row.labels("items")) for row in rows]
     table = _support_table(rows, names, words)
     certain = ""
@@ -91,10 +93,11 @@ def frequent_itemsets(document: Document, words: UnitWords) -> Body:
             columns={**table.columns, "Surely": ["yes" if each else "likely" for each in sure]},
             meaning=f"{table.meaning} Surely: whether the whole interval reaches {listed_from:,}.",
         )
+    alone = document.flag("maximal_only", default=False)
     largest = f"{names[0]} has the largest number, about {rows[0].whole('noisy_support'):,}."
     return Body(
-        f"{_how_many(len(rows), listed_from, words)} {largest}",
-        f"{certain}{CERTAIN.capitalize()}, all true numbers are in their intervals. {_lacking(document, words)}",
+        f"{_how_many(len(rows), listed_from, words)} {_LARGEST_ALONE if alone else ''}{largest}",
+        f"{certain}{CERTAIN.capitalize()}, all true numbers are in their intervals, and {_lacking(document, words)}",
         (_support_chart(rows, names, words, together=True),),
         (table, *_rule_tables(document, words)),
         (advice,) if advice else (),
@@ -111,11 +114,11 @@ def _how_many(listed: int, threshold: int | None, words: UnitWords) -> str:
 def _lacking(document: Document, words: UnitWords) -> str:
     """What the list may lack."""
     if not document.has("complete_above"):
-        return "No item was found, so nothing is said of what is not listed."
+        return "nothing is said of what is not listed, as no item was found."
     items = document.whole("counted_items")
     size = min(document.whole("max_size"), items)
     return (
-        f"Then no itemset of up to {size} of the {items:,} counted items has more than "
+        f"no itemset of up to {size} of the {items:,} counted items has more than "
         f"{document.whole('complete_above'):,} {words.many}, beside these and their subsets. Nothing is said of items "
         "that were not counted."
     )

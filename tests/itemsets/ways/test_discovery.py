@@ -86,8 +86,8 @@ def test_a_unit_gives_no_more_than_its_noise_covers(rho: Fraction, relation: Nei
     assert max(lengths) <= found.weight**2
     moved = found.weight**2 * (2 if relation is Neighbors.REPLACE_ONE else 1)
     costs = [Fraction(moved, 2 * scale**2) for scale in found.scales]
-    assert all(cost <= most for cost, most in zip(costs, found.rhos, strict=True))
-    assert sum(found.rhos) == found.rho == found.zcdp.rho
+    assert all(cost <= most for cost, most in zip(costs, found.budgets, strict=True))
+    assert sum(found.budgets) == found.budget == found.zcdp.rho
     assert max(found.scales) <= 2**30
 
 
@@ -293,7 +293,7 @@ def law_of_two_looks(way: Discover, units: Units) -> Law:
     """Of the pair that is chosen where a second look is taken only if the first one finds no item."""
     discovery, supports = way.discovery, all_supports(units, 2)
     sums = sums_of(discovery, units)
-    first = replace(discovery, rho=discovery.rhos[0], delta=discovery.delta / 2, looks=(1,))
+    first = replace(discovery, budget=discovery.budgets[0], delta=discovery.delta / 2, looks=(1,))
     assert (first.scales, first.thresholds) == (discovery.scales[:1], discovery.thresholds[:1])
     early = [at_once(first, weight) for weight in sums]
     late = [released(discovery, weight) - chance for weight, chance in zip(sums, early, strict=True)]
@@ -326,7 +326,7 @@ def two_looks(relation: Neighbors) -> Discover:
 @pytest.mark.usefixtures("few_steps")
 def test_privacy_where_what_was_found_decides_on_the_budget(relation: Neighbors) -> None:
     way = two_looks(relation)
-    claim = Zcdp(way.discovery.rho + way.shots[1].zcdp.rho, way.discovery.delta)
+    claim = Zcdp(way.discovery.budget + way.shots[1].zcdp.rho, way.discovery.delta)
     laws = [law_of_two_looks(way, units) for units in (SOME, *neighbours(SOME, relation))]
     assert sum(laws[0].values()) == pytest.approx(1)
     assert max(excess(laws[0], law, claim) for law in laws[1:]) <= 0
@@ -359,7 +359,7 @@ def test_law_of_the_list() -> None:
 def test_no_path_costs_more_than_the_claim(relation: Neighbors, epsilon: Fraction) -> None:
     way = Discover.of(ListTerms(20, epsilon, Fraction(1, 10**6), relation, (2, 3)))
     for looks, shot in enumerate(way.shots, 1):
-        spent = sum(way.discovery.rhos[:looks], Fraction(0)) + shot.zcdp.rho
+        spent = sum(way.discovery.budgets[:looks], Fraction(0)) + shot.zcdp.rho
         assert way.zcdp.rho * Fraction(99, 100) < spent <= way.zcdp.rho
     assert delta_at(way.zcdp.rho, epsilon) + way.zcdp.delta <= Fraction(1, 10**6)
 

@@ -251,7 +251,7 @@ def test_every_number_of_looks_has_weights_of_its_own(monkeypatch: pytest.Monkey
         monkeypatch.setattr(Discovery, "find", lambda *_given, seen=seen, **_bits: seen)
         way.choose(universe, bits=SystemBits())
     assert used == list(way.weighted)
-    spent = [sum(way.discovery.rhos[:looks]) + each.rho for looks, each in enumerate(used, 1)]
+    spent = [sum(way.discovery.budgets[:looks]) + each.rho for looks, each in enumerate(used, 1)]
     assert max(spent) <= way.zcdp.rho
 
 

@@ -299,7 +299,7 @@ def broken_lists() -> Mapping[str, Listed]:
     relation = Neighbors.REPLACE_ONE
     peeled, first, found = OneShot.of(2, ONE, NONE, relation), items_first(relation), discover(relation)
     rows, scores = RowSets(BASKETS, relation, sizes=(2, 4)), ScoreVectors(neighbors=relation, sizes=(3,), lowest=0)
-    narrow = replace(found, discovery=Coarse(found.discovery.rho, found.discovery.delta, relation, 1))
+    narrow = replace(found, discovery=Coarse(found.discovery.budget, found.discovery.delta, relation, 1))
     counted = replace(best_first(Neighbors.ADD_REMOVE), way=best_first(relation).way)
     joint = CountedTogether(counted.way, together(Neighbors.ADD_REMOVE), is_capped=False)
     return {

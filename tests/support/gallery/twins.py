@@ -167,7 +167,7 @@ def twins() -> Mapping[str, Twins]:
     discovery = Coarse(Fraction(2), Fraction(1, 10**4), Neighbors.ADD_REMOVE, 1)
     item = WeighedItem(discovery)
     alone = RowSets(ONE_OR_TWO[:2], Neighbors.ADD_REMOVE, sizes=(0, 3))
-    found = Claim(8, discovery.delta + delta_at(discovery.rho + ONE_COUNT, Fraction(8)))
+    found = Claim(8, discovery.delta + delta_at(discovery.budget + ONE_COUNT, Fraction(8)))
     three = Claim(5, delta_at(3 * ONE_COUNT, Fraction(5)))
     pairs = {
         "an item that was not found is counted": Twins.of(item, replace(item, counts_all=True), found, alone),
