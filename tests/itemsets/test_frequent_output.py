@@ -199,7 +199,7 @@ def test_a_network_of_maximal_itemsets_has_their_items() -> None:
     pairs = dpmine.frequent_itemsets([["a", "b"]] * 3000, 700, epsilon=50).without_subsets()
     axes = pairs.plot(kind="network")
     assert {label.get_text() for label in axes.texts} == {"a", "b"}
-    assert len([line for line in axes.lines if len(line.get_xdata()) == 2]) == 1
+    assert len([line for line in axes.lines if np.size(line.get_xdata()) == 2]) == 1
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
