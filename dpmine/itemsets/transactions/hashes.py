@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.io.arrow import integers, is_text
+from dpmine.io.python_values import items_of
 from dpmine.kernels import kernel
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ def _rotated(words: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
 
 
 def label_hashes(labels: pa.Array) -> NDArray[np.int64]:
-    """A public 64-bit hash of every label."""
-    digests = (blake2b(str(label).encode(), digest_size=8).digest() for label in labels.to_pylist())
+    """A public 64-bit hash of every item: of its text alone, whatever type the other items give the labels."""
+    digests = (blake2b(str(item).encode(), digest_size=8).digest() for item in items_of(labels))
     return np.frombuffer(b"".join(digests), np.int64)
 
 

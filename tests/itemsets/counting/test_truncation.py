@@ -2,11 +2,14 @@
 
 from collections import Counter
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.effort import examples
 from support.oracles.itemsets import baskets_of
 
+from dpmine.io.source import Columns
+from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.interface import Baskets
 
 UNITS = st.lists(
@@ -54,3 +57,12 @@ def test_ties_favour_no_item() -> None:
     units = [[{*range(10), 10 + number}] for number in range(2000)]
     kept = frequencies([set().union(*unit) for unit in listed(baskets_of(units, 2010).truncated(4))])
     assert all(abs(kept[item] - 727) < 108 for item in range(10))
+
+
+def test_a_text_among_integers_changes_no_other_unit() -> None:
+    """Python values of one type have other labels than those of several: what is kept must not show which."""
+    units: list[list[object]] = [list(range(unit, unit + 8)) for unit in range(20)]
+    alone, beside = (read_transactions(data, Columns()).transactions for data in (units, [*units, ["text"]]))
+    weights = np.array([60, 42, 34])
+    assert alone.labels.type != beside.labels.type
+    assert beside.item_weights(weights)[:-1].tolist() == alone.item_weights(weights).tolist()
