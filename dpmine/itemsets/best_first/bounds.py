@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value", int, float)
 
+_LARGEST = 2**63 - 1
+"""Units are counted in 64 bits: no support is larger, however large noise is."""
+
 _ROUNDING = 1e-6
 """More than floats lose in sums of counts below 2^30 and weights of at most 1: an end moves outwards, if at all."""
 
@@ -84,7 +87,7 @@ class Bounds:
 
         Requires: all in the same order, by size, with all parts of each itemset; no estimate is below 0.
         """
-        highs = {each: max(0, high) for each, high in _least_of_parts(highs).items()}
+        highs = {each: min(max(0, high), _LARGEST) for each, high in _least_of_parts(highs).items()}
         lows = {each: min(max(0, low), highs[each]) for each, low in _largest_of_wholes(lows).items()}
         least, largest = _least_of_parts(estimates), _largest_of_wholes(estimates)
         values = {each: round((least[each] + largest[each]) / 2) for each in estimates}

@@ -34,7 +34,7 @@ from dpmine.itemsets.best_first.recount import count_again
 from dpmine.itemsets.best_first.together import Together, uncertain
 from dpmine.itemsets.best_first.weighed import learn_from_weights
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
-from dpmine.itemsets.release.supports import Consistency, SupportRelease
+from dpmine.itemsets.release.supports import LARGEST_SUPPORT, Consistency, SupportRelease
 from dpmine.itemsets.ways.basis import Basis
 from dpmine.itemsets.ways.discovery import DIGITS, Discovery, items_per_unit
 from dpmine.itemsets.ways.pure_weights import PureWeights
@@ -305,9 +305,10 @@ class AdaptiveCounts:
         return self._units_noise.half_width(1, _LEVEL_OF_UNITS)
 
     def _units(self, gauge: Gauge) -> tuple[int, Interval]:
-        """Their noisy number, and its interval."""
-        width, number = self._units_error, gauge.number
-        return max(0, number), (max(0, number - width), max(0, number + width))
+        """Their noisy number, and its interval: within what 64 bits count."""
+        width = self._units_error
+        low, number, high = (min(max(0, gauge.number + off), LARGEST_SUPPORT) for off in (-width, 0, width))
+        return number, (low, high)
 
 
 def _outside(plan: Plan) -> Fraction:
