@@ -68,6 +68,13 @@ def test_a_header_names_items(tmp_path: Path) -> None:
     assert lists(path, input_format="baskets") == [["1", "2", "3"], ["3"]]
 
 
+def test_a_basket_that_looks_like_a_header_renames_no_item(tmp_path: Path) -> None:
+    path = tmp_path / "x.spmf"
+    path.write_text("@ITEM=1=one\n@ITEM=1=of one person\n1 2\n", encoding="utf-8")
+    assert lists(path) == [["one", "2"]]
+    assert any("are public" in caution for caution in open_input(Input(path)).cautions(["items"]))
+
+
 def test_types_are_declared(tmp_path: Path) -> None:
     path = tmp_path / "x.dat"
     path.write_bytes(b"1 02 x\n")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dpmine.io.input import Input
 
 _NOTICE = "each line is a basket; an empty one, one of more than 1 MiB, and one that starts with #, % or @ is left out"
+_HEADER_NOTICE = "the lines before the first basket that start with @ are public: they name items"
 _NO_BASKET = r"^(\s*$|[#%@])"
 _NAMED = "@ITEM="
 _HEADER = "@"
@@ -42,24 +43,26 @@ def open_baskets(given: Input, files: Iterable[DataFile]) -> BasketFiles:
     """
     opened = list(files)
     _headers(given, opened)  # raises before anything is charged
-    return _baskets(given, opened, [{} for _ in opened])
+    return _baskets(given, opened, [{} for _ in opened], (_NOTICE,))
 
 
 def open_spmf(given: Input, files: Iterable[DataFile]) -> BasketFiles:
     """The same for files with a header. Raises as above."""
     opened = list(files)
-    return _baskets(given, opened, _headers(given, opened))
+    return _baskets(given, opened, _headers(given, opened), (_NOTICE, _HEADER_NOTICE))
 
 
 def _headers(given: Input, files: Sequence[DataFile]) -> list[dict[str, str]]:
     return [_item_names(file, given.encoding or ENCODINGS[0]) for file in files]
 
 
-def _baskets(given: Input, files: Sequence[DataFile], item_names: Sequence[dict[str, str]]) -> BasketFiles:
+def _baskets(
+    given: Input, files: Sequence[DataFile], item_names: Sequence[dict[str, str]], notices: tuple[str, ...]
+) -> BasketFiles:
     hint = f"in files of baskets, whose only column is {BASKETS_COLUMN!r}"
     require_declared([BASKETS_COLUMN], given.kinds, hint)
     kind = given.kinds.get(BASKETS_COLUMN, pa.string())
-    return BasketFiles(files, item_names, given.separator, given.encoding or ENCODINGS[0], kind)
+    return BasketFiles(files, item_names, given.separator, given.encoding or ENCODINGS[0], kind, notices)
 
 
 @dataclass(eq=False)
@@ -72,6 +75,7 @@ class BasketFiles(Source):
         delimiter: what separates items; None for blanks.
         encoding: of the text.
         kind: of the items.
+        notices: on the lines: see `Source.cautions`.
     """
 
     files: Sequence[DataFile]
@@ -79,6 +83,7 @@ class BasketFiles(Source):
     delimiter: str | None
     encoding: str
     kind: pa.DataType
+    notices: tuple[str, ...]
     rows: int | None = None
     header_hint: str | None = None
     _read: int = field(default=0, init=False)
@@ -99,7 +104,7 @@ class BasketFiles(Source):
 
     def cautions(self, names: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 - there is one column
         """See `Source.cautions`."""
-        return (_NOTICE,)
+        return self.notices
 
     def share(self, done: int) -> float | None:  # noqa: ARG002 - rows are not counted
         """See `Source.share`."""
@@ -154,7 +159,7 @@ def _item_names(file: DataFile, encoding: str) -> dict[str, str]:
             while (line := text.readline(LONGEST_ROW)).startswith(_HEADER):
                 item, _, name = line.rstrip("\r\n").removeprefix(_NAMED).partition("=")
                 if line.startswith(_NAMED) and name:
-                    named[item] = name
+                    named.setdefault(item, name)  # or a basket that looks like a header would rename what has a name
     except READ_ERRORS as error:
         raise UnreadableFile(f"{file.shown} cannot be read: {why(error, _NO_TEXT)}") from None
     return named
