@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
+_ZEROS = 1 << 20  # bytes that are written at once
 _ADVICE = "set TMPDIR to a folder on a disk with room, or raise `memory`."
 
 
@@ -80,12 +81,9 @@ class SpillFile:
     def zeros(self, shape: tuple[int, int], kind: type[Number]) -> NDArray[Number]:
         """An array of zeros in the file, which the system may write back where memory is scarce."""
         offset, size = self._end, shape[0] * shape[1] * np.dtype(kind).itemsize
-        try:
-            os.posix_fallocate(self._file.fileno(), offset, max(1, size))  # a full disk would end the process later
-        except OSError:
-            self.close()
-            raise UnreadableFile(f"A temporary file cannot be written, the disk may be full: {_ADVICE}") from None
-        self._end += size
+        nothing = memoryview(bytes(_ZEROS))
+        for start in range(0, size, _ZEROS):  # written, or a full disk would end the process later
+            self.append(nothing[: size - start])
         return np.memmap(self._file, kind, "r+", offset, shape)
 
     def append_table(self, table: pa.Table) -> Extent:

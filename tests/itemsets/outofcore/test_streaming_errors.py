@@ -103,6 +103,8 @@ def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "TemporaryFile", FullDisk)
     with refused(UnreadableFile, "full", "TMPDIR", "`memory`"):
         read(table())
+    with refused(UnreadableFile, "full", "TMPDIR", "`memory`"):
+        SpillFile().zeros((1000, 1000), np.uint64)
 
 
 def test_a_folder_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
