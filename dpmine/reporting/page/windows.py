@@ -1,7 +1,7 @@
 """The windows of recurring jobs on a page: which have results, what changed since the one before, and small charts.
 
 Changes are made of what was released, so they charge nothing. Both windows have noise, so a change is known within the
-noise of both. Proof: docs/proofs/noisy_supports.md, section 6.
+noise of both. Proof: docs/proofs/noisy_supports.md, section 7.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _compared(name: str, results: Sequence[tuple[str, Document]]) -> tuple[tuple
     (earlier, before), (later, now) = results[-2:]
     rows = changes(before, now)
     if not rows:
-        return (), (f"{name}: no itemset has a noisy support both in {earlier} and in {later}.",)
+        return (), (f"{name}: {_no_changes(before, now, f'both in {earlier} and in {later}')}.",)
     columns = {
         "Items": [_items(row.items) for row in rows],
         earlier: [f"{row.before:,}" for row in rows],
@@ -104,6 +104,13 @@ def _compared(name: str, results: Sequence[tuple[str, Document]]) -> tuple[tuple
         "have noise. An itemset that is listed in one window only may have been left out by noise in the other."
     )
     return (PageTable(f"{name}: what changed from {earlier} to {later}", columns),), (remark,)
+
+
+def _no_changes(before: Document, now: Document, both: str) -> str:
+    """Why there is no table of changes: without one noise for all supports of a window, no width is known."""
+    if supports(before).keys().isdisjoint(supports(now)):
+        return f"no itemset has a noisy support {both}"
+    return f"itemsets have noisy supports {both}, but no changes are listed of supports counted one after the other"
 
 
 def _charts(name: str, windows: Sequence[PastWindow], results: Sequence[tuple[str, Document]]) -> tuple[Chart, ...]:

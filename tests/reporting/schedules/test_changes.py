@@ -48,6 +48,17 @@ def test_a_change_is_known_within_the_noise_of_both(noise: SupportNoise) -> None
     assert [row.interval for row in found] == [(30 - width, 30 + width), (-10 - width, -10 + width)]
 
 
+@every(("now", "said"), [("a b", "counted one after the other"), ("b c", "no itemset has a noisy support both in")])
+def test_what_is_not_compared_is_not_said_to_be_missing(now: str, said: str) -> None:
+    """Supports that were counted one after the other have no noise of their own in the budget's parts."""
+    stored = [
+        {"itemsets": [{"items": items.split(), "noisy_support": 9, "interval": [0, 9]}]} for items in ("a b", now)
+    ]
+    windows = tuple(PastWindow(f"W{number}", {"Pairs": each}, charged=True) for number, each in enumerate(stored))
+    (job,) = windows_of(Timeline(windows, Amount())).jobs
+    assert said in job.remarks[0]
+
+
 def test_the_width_of_one_laplace_noise_is_the_textbooks() -> None:
     """Pr[|X| > t] = 2 q^(t+1)/(1+q), summed here term by term."""
     noise = DiscreteLaplace(Fraction(1, 4))
