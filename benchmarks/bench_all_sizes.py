@@ -1,158 +1,230 @@
-"""Lists of itemsets of one to four items: what of the best k is missing, by best-first counting and by other ways.
+"""Itemsets of any size: what best-first counting finds, and how exact its supports are, beside the other ways.
 
-    python benchmarks/bench_all_sizes.py [--runs 10] [--no-delta] [NAME …]
+    python benchmarks/bench_all_sizes.py [--runs 10] [--data NAME …] [SECTION …]
 
-Then all itemsets of some support: recall and precision. Every transaction is a unit of its own; δ = 10^-6. Before
-both, lists of any size without a δ, of public items: beside PrivBasis, too.
-An itemset that ties with the k-th best one is right, too. Data are those of ../shared; the constants of best-first
-counting were chosen on retail, mushroom, T10I4D100K and bms_webview_2, of thresholds also on bms_webview_1.
+Sections: `best`, the best 100 itemsets of unknown items beside `discover`; `catalogue`, lists of one to four items by
+best-first counting and by what "auto" takes else, with and without a public catalogue; `pure`, lists without a δ beside
+PrivBasis; `threshold`, all itemsets of some support. δ = 10^-6 but in `pure`. An itemset that ties with the k-th best
+one is right, too. The constants of best-first counting were chosen on retail, mushroom, T10I4D100K and bms_webview_2,
+those of thresholds also on bms_webview_1 and a made-up shop of other sizes.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from statistics import fmean, median
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from utility.data import SOURCES, find
+from utility.intervals import betting_interval
 from utility.privbasis import MORE_ITEMSETS, privbasis
 
-from dpmine import frequent_itemsets
-from dpmine.exact.bits import SystemBits
+from dpmine import frequent_itemsets, itemset_supports, top_itemsets
 from dpmine.io.source import Columns
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.ways.best_first import BEST_FIRST, BestFirst
-from dpmine.itemsets.ways.registry import build_way
-from dpmine.itemsets.ways.universe import ItemsetUniverse
-from dpmine.itemsets.ways.way import ListTerms
+from dpmine.itemsets.ways.discovery import DISCOVER
 from dpmine.options.names import AUTO
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable
 
     from dpmine.itemsets.transactions.interface import Transactions
-    from dpmine.itemsets.ways.universe import Itemset
 
-DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
-NAMES = ("retail", "mushroom", "T10I4D100K", "bms_webview_1", "groceries")
-EPSILONS = tuple(map(Fraction, ("0.1", "0.5", "1")))
-SIZES, K, DELTA = (1, 4), 100, Fraction(1, 10**6)
-PURE_EPSILONS, ANY_SIZE = tuple(map(Fraction, ("0.25", "0.5", "1"))), (1, 12)
-THRESHOLDS = {"retail": "1%", "bms_webview_1": "1%", "groceries": "2%"}
-
-
-def path_of(name: str) -> Path:
-    return DATA / f"{name}.parquet"
-
-
-def terms_of(baskets: Transactions, *, is_public: bool, mechanism: str, epsilon: Fraction) -> ListTerms:
-    items = baskets.catalogue_size if is_public else None
-    return ListTerms(K, epsilon, DELTA, Neighbors.REPLACE_ONE, SIZES, items, mechanism=mechanism)
+Itemset = frozenset[Any]
+K, DELTA = 100, Fraction(1, 10**6)
+LARGEST = 12
+"""The most items of an itemset among the best ones."""
+EPSILONS = tuple(map(Fraction, ("0.1", "0.25", "0.5", "1")))
+SHOP = "made-up shop"
+THRESHOLDS = {
+    "retail": "1%",
+    "bms_webview_1": "1%",
+    "groceries": "2%",
+    "invoices": "2%",
+    "customers": "10%",
+    SHOP: "2%",
+}
 
 
-def missing(baskets: Transactions, terms: ListTerms, runs: int) -> float:
-    """The mean share of the best itemsets that a list lacks."""
-    way, smallest, largest = build_way(terms), *terms.sizes
-    universe = ItemsetUniverse(
-        baskets.miner(),
-        range(smallest, largest + 1),
-        catalogue_is_public=terms.catalogue_size is not None,
-        transactions=baskets,
-        several_baskets=False,
-    )
-    return wrong(baskets, terms.sizes, [way.choose(universe, bits=SystemBits()).itemsets for _ in range(runs)])
+@dataclass(frozen=True)
+class Data:
+    """A file, and the exact supports of its itemsets."""
+
+    name: str
+    path: Path
+    columns: Columns
+
+    @cached_property
+    def baskets(self) -> Transactions:
+        return read_transactions(self.path, self.columns).transactions
+
+    @property
+    def options(self) -> dict[str, Any]:
+        columns = {"unit": self.columns.unit, "basket": self.columns.basket, "item": self.columns.item}
+        return {**columns, "notice": str}
+
+    @cached_property
+    def catalogue(self) -> list[Any]:
+        """The items that occur."""
+        labels: list[Any] = self.baskets.labels.to_pylist()
+        return labels
+
+    @cached_property
+    def _codes(self) -> dict[Any, int]:
+        return {label: code for code, label in enumerate(self.catalogue)}
+
+    def support(self, itemset: Itemset) -> int:
+        return self.baskets.miner().support(sorted(self._codes[item] for item in itemset))
+
+    def support_in_place(self, place: int, largest: int = LARGEST) -> int:
+        """The support of the itemset in this place, among those of up to `largest` items."""
+        miner, threshold = self.baskets.miner(), self.baskets.total_units
+        found = np.zeros(0, np.int64)
+        while len(found) < place:
+            threshold = max(1, threshold * 9 // 10)
+            found = np.concatenate([miner.itemsets(size, threshold).supports for size in range(1, largest + 1)])
+        return int(np.sort(found)[-place])
+
+    def missing(self, lists: Iterable[Iterable[Itemset]], largest: int = LARGEST) -> list[float]:
+        """Of each list, the share of the best itemsets that it lacks."""
+        least = self.support_in_place(K, largest)
+        return [1 - sum(self.support(itemset) >= least for itemset in found) / K for found in lists]
+
+    def errors(self, supports: dict[Itemset, int]) -> list[float]:
+        """The relative errors of noisy supports."""
+        return [abs(noisy / true - 1) for itemset, noisy in supports.items() if (true := self.support(itemset))]
 
 
-def wrong(baskets: Transactions, sizes: tuple[int, int], lists: Sequence[Sequence[Itemset]]) -> float:
-    miner, least = baskets.miner(), support_in_place(baskets, K, sizes)
-    return 1 - sum(miner.support(itemset) >= least for chosen in lists for itemset in chosen) / (len(lists) * K)
-
-
-def support_in_place(baskets: Transactions, place: int, sizes: tuple[int, int]) -> int:
-    miner, threshold = baskets.miner(), baskets.total_units
-    found = np.zeros(0, np.int64)
-    while len(found) < place:
-        threshold = max(1, threshold * 9 // 10)
-        found = np.concatenate([miner.itemsets(size, threshold).supports for size in range(sizes[0], sizes[1] + 1)])
-    return int(np.sort(found)[-place])
-
-
-def without_delta(name: str, baskets: Transactions, runs: int) -> None:
-    for neighbors in Neighbors:
-        items = baskets.catalogue_size
-        terms = [ListTerms(K, epsilon, Fraction(0), neighbors, ANY_SIZE, items) for epsilon in PURE_EPSILONS]
-        found = {BEST_FIRST: [missing(baskets, each, runs) for each in terms]}
-        if neighbors is Neighbors.ADD_REMOVE:
-            support = support_in_place(baskets, ceil(MORE_ITEMSETS * K), ANY_SIZE)
-            found["privbasis"] = [
-                wrong(baskets, ANY_SIZE, [privbasis(baskets, K, float(epsilon), support, rng) for rng in rngs(runs)])
-                for epsilon in PURE_EPSILONS
-            ]
-        for label, shares in found.items():
-            cells = "  ".join(f"{share:.3f}" for share in shares)
-            print(f"{name:14} no delta, {neighbors:12} {label:11} {cells}", flush=True)
-
-
-def rngs(runs: int) -> list[np.random.Generator]:
-    return [np.random.default_rng(run) for run in range(runs)]
-
-
-def of_some_support(name: str, baskets: Transactions, neighbors: Neighbors, runs: int) -> list[float]:
-    """Recall, precision, the share that is certain, and how often the threshold `complete_above` is."""
-    miner, share = baskets.miner(), Fraction(THRESHOLDS[name].rstrip("%")) / 100
-    least = -int(-share * baskets.total_units // 1)
-    codes = {label: code for code, label in enumerate(baskets.labels.to_pylist())}
-    true = sum(len(miner.itemsets(size, least)) for size in range(1, ANY_SIZE[1] + 1))
-    figures = []
-    for _ in range(runs):
-        found = frequent_itemsets(
-            path_of(name), THRESHOLDS[name], neighbors=neighbors, unit="transaction_id", item="item", notice=str
+def best(data: Data, runs: int) -> None:
+    """The best 100 of unknown items. `discover` has the whole ε for its choice, or gives supports a part of it."""
+    for neighbors, epsilon in product(Neighbors, EPSILONS):
+        terms = {"epsilon": epsilon, "delta": DELTA, "neighbors": neighbors, **data.options}
+        found = [frequent_itemsets(data.path, k=K, **terms) for _ in range(runs)]
+        errors = [error for each in found for error in data.errors(dict(zip(each, each.noisy_supports, strict=True)))]
+        terms |= {"mechanism": DISCOVER, "size": (1, LARGEST)}
+        chosen = [top_itemsets(data.path, K, **terms) for _ in range(runs)]
+        released = [top_itemsets(data.path, K, release_support=AUTO, **terms).supports for _ in range(runs)]
+        others = [
+            error for each in released if each for error in data.errors({s: v for s, (v, _) in each.by_itemset.items()})
+        ]
+        shares = data.missing(found)
+        low, high = betting_interval(shares)
+        print(
+            f"{data.name:14} {neighbors:12} {float(epsilon):4}  missing {fmean(shares):.3f} [{low:.3f}, {high:.3f}], "
+            f"{DISCOVER} {fmean(data.missing(chosen)):.3f}; median relative error {_median(errors)}, "
+            f"{DISCOVER} {_median(others)}",
+            flush=True,
         )
-        right = sum(miner.support([codes[item] for item in itemset]) >= least for itemset in found)
-        ratio = (found.complete_above or 0) / (found.threshold or 1)
-        figures.append([right / true, right / len(found), sum(found.certain or ()) / len(found), ratio])
-    return [float(mean) for mean in np.mean(figures, axis=0)]
+
+
+def _median(errors: list[float]) -> str:
+    return f"{median(errors):.2%}" if errors else "none"
+
+
+def catalogue(data: Data, runs: int) -> None:
+    """Lists of one to four items under replace-one."""
+    for items, mechanism in product((None, data.catalogue), (AUTO, BEST_FIRST)):
+        terms = {"delta": DELTA, "size": (1, 4), "mechanism": mechanism, "catalogue": items, **data.options}
+        with patch.object(BestFirst, "advantage", return_value=None):  # what "auto" takes else
+            cells = [
+                data.missing((top_itemsets(data.path, K, epsilon=epsilon, **terms) for _ in range(runs)), 4)
+                for epsilon in EPSILONS
+            ]
+        way = "others" if mechanism == AUTO else mechanism
+        print(f"{data.name:14} {'public' if items else 'unknown':8} {way:11} {_means(cells)}", flush=True)
+
+
+def pure(data: Data, runs: int) -> None:
+    """The best 100 of public items. PrivBasis knows the true support in place 110, which is not private."""
+    for neighbors in Neighbors:
+        terms = {"k": K, "delta": 0, "neighbors": neighbors, "catalogue": data.catalogue, **data.options}
+        cells = [
+            data.missing(frequent_itemsets(data.path, epsilon=epsilon, **terms) for _ in range(runs))
+            for epsilon in EPSILONS[1:]
+        ]
+        print(f"{data.name:14} {neighbors:12} {BEST_FIRST:11} {_means(cells)}", flush=True)
+    support = data.support_in_place(ceil(MORE_ITEMSETS * K))
+    cells = [
+        data.missing(_privbasis(data, float(epsilon), support, run) for run in range(runs)) for epsilon in EPSILONS[1:]
+    ]
+    print(f"{data.name:14} {Neighbors.ADD_REMOVE:12} {'PrivBasis':11} {_means(cells)}", flush=True)
+
+
+def _privbasis(data: Data, epsilon: float, support: int, run: int) -> list[Itemset]:
+    found = privbasis(data.baskets, K, epsilon, support, np.random.default_rng(run))
+    return [frozenset(data.catalogue[code] for code in itemset) for itemset in found]
+
+
+def _means(cells: list[list[float]]) -> str:
+    return "  ".join(f"{fmean(cell):.3f}" for cell in cells)
+
+
+def threshold(data: Data, runs: int) -> None:
+    """All itemsets of some support at ε = 1."""
+    if (share := THRESHOLDS.get(data.name)) is None:
+        return
+    columns = {name: value for name, value in data.options.items() if name != "notice"}
+    true = set(itemset_supports(data.path, min_support=share, size="all", **columns)["itemsets"])
+    for neighbors in Neighbors:
+        figures = []
+        for _ in range(runs):
+            found = frequent_itemsets(data.path, share, neighbors=neighbors, **data.options)
+            right, listed = len(true.intersection(found)), max(1, len(found))
+            complete = (found.complete_above or 0) / (found.threshold or 1)
+            figures.append([right / len(true), right / listed, sum(found.certain or ()) / listed, complete])
+        means = "  ".join(f"{mean:.2f}" for mean in np.mean(figures, axis=0))
+        print(
+            f"{data.name:14} {share:4} of {len(true)} {neighbors:12} recall, precision, certain, complete: {means}",
+            flush=True,
+        )
+
+
+def made_up_shop(path: Path) -> Data:
+    """30,000 customers with one to five baskets of 1,500 products, some of which go together."""
+    rng, customers, products = np.random.default_rng(11), 30_000, 1500
+    popularity = 1 / np.arange(1, products + 1) ** 0.8
+    groups = [(0.06, [0, 1]), (0.05, [2, 5]), (0.04, [10, 11, 12]), (0.03, [40, 41]), (0.021, [300, 301, 302])]
+    rows = []
+    for customer in range(customers):
+        for basket in range(rng.integers(1, 6)):
+            bought = set(rng.choice(products, 1 + rng.poisson(2.6), p=popularity / popularity.sum()).tolist())
+            bought.update(*(group for share, group in groups if rng.random() < share))
+            rows += [(customer, basket, product) for product in bought]
+    pq.write_table(pa.table(dict(zip(("customer", "basket", "product"), zip(*rows, strict=True), strict=True))), path)
+    return Data(SHOP, path, Columns.of(unit="customer", basket="basket", item="product"))
+
+
+SECTIONS: dict[str, Callable[[Data, int], None]] = {each.__name__: each for each in (best, catalogue, pure, threshold)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", default=NAMES)
+    parser.add_argument("sections", nargs="*", metavar="SECTION", default=list(SECTIONS))
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--no-delta", action="store_true", help="lists without a delta alone")
+    parser.add_argument("--data", nargs="+", choices=[*SOURCES, SHOP], default=[*SOURCES, SHOP])
     given = parser.parse_args()
-    columns = Columns.of(unit="transaction_id", item="item")
-    for name in given.names:
-        baskets = read_transactions(path_of(name), columns, catalogue=None).transactions
-        without_delta(name, baskets, given.runs)
-        if given.no_delta:
-            continue
-        for is_public, mechanism in product((False, True), (AUTO, BEST_FIRST)):
-            started = time.perf_counter()
-            with patch.object(BestFirst, "advantage", return_value=None):  # what "auto" takes besides
-                shares = [
-                    missing(
-                        baskets,
-                        terms_of(baskets, is_public=is_public, mechanism=mechanism, epsilon=epsilon),
-                        given.runs,
-                    )
-                    for epsilon in EPSILONS
-                ]
-            seconds = (time.perf_counter() - started) / (given.runs * len(EPSILONS))
-            label = "others" if mechanism == AUTO else mechanism
-            cells = "  ".join(f"{share:.2f}" for share in shares)
-            print(f"{name:14} {'public' if is_public else 'unknown':8} {label:11} {cells}  {seconds:.2f} s", flush=True)
-        for neighbors in Neighbors if name in THRESHOLDS else ():
-            figures = "  ".join(f"{figure:.2f}" for figure in of_some_support(name, baskets, neighbors, given.runs))
-            print(
-                f"{name:14} {THRESHOLDS[name]} {neighbors:12} recall, precision, certain, complete: {figures}",
-                flush=True,
-            )
+    with TemporaryDirectory() as folder:
+        for name in given.data:
+            path = Path(folder) / "shop.parquet" if name == SHOP else find(name)
+            if path is None:
+                continue
+            data = made_up_shop(path) if name == SHOP else Data(name, path, SOURCES[name].columns)
+            for section in given.sections:
+                print(f"\n{section}: {name}", flush=True)
+                SECTIONS[section](data, given.runs)
 
 
 if __name__ == "__main__":

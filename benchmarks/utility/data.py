@@ -48,6 +48,9 @@ SOURCES = {
     "T10I4D100K": Source("T10I4D100K", LONG),
     "bms_webview_2": Source("BMS-WebView-2", LONG),
     "kosarak_5_25": Source("kosarak, cut", LONG),
+    "bms_webview_1": Source("BMS-WebView-1", LONG),
+    "chess": Source("chess", LONG),
+    "groceries": Source("groceries", LONG),
 }
 
 

@@ -8,23 +8,32 @@ from __future__ import annotations
 from bisect import insort
 from collections import deque
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import combinations
-from math import inf
+from math import ceil, inf, log
 from typing import TYPE_CHECKING
 
 from dpmine.itemsets.best_first.counts import EVERYBODY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dpmine.itemsets.best_first.counts import Counts, Itemset
 
 
-GUESS_SHARE = 0.4
-"""Of the guess in the rank; the rest is that of the bound."""
+GUESS_SHARE, _AS_MANY, _QUANTILE_OF_SHARES = 0.4, 5, 0.3
+"""Of the guess in the rank, the rest being that of the bound: until as many itemsets say how near they come to it.
+
+Then the quantile of what these say.
+"""
+_SEEN_BEFORE_RANKING, _GROWTH = 10, 1.25
+"""Counted itemsets of several items after which the queue is ranked by what they say, and how many more each time."""
+_APART = 1.2
+"""Times the guess: bounds above that are apart from it."""
 SLACK = 0.5
 """Deviations by which a bound may miss the goal before its itemset is skipped."""
+_FEW = 10
+"""Times the skipped items, counts that are left: from there on these items are counted, too."""
 QUANTILE = 0.75
 """Of support over weight among the counted items: what the other items are taken to have, in their bounds."""
 
@@ -84,7 +93,11 @@ class Search:
         self._items: list[int] = []  # counted, in this order
         self._scale = self._first_scale = scale
         self._queue: list[tuple[float, Itemset]] = []
-        self._known: set[Itemset] = set()
+        self._known: dict[Itemset, tuple[float, float]] = {}  # bound and guess, of single items the guess is the bound
+        self._skipped: list[Itemset] = []  # single items
+        self._guess_shares = [GUESS_SHARE] * _AS_MANY
+        self._guess_share = GUESS_SHARE
+        self._next_ranking = _AS_MANY + _SEEN_BEFORE_RANKING
         self._by_weight = deque(sorted(range(len(weights.values)), key=lambda item: (-weights.values[item], item)))
         self._push_items(1)
 
@@ -100,12 +113,25 @@ class Search:
 
     def run(self, most: int) -> None:
         """Count up to `most` itemsets."""
-        while self._queue and len(self._supports) < most and self._counts.left:
+        while len(self._supports) < most and self._counts.left and (self._queue or self._takes_up(most)):
             itemset = heappop(self._queue)[1]
             if len(itemset) == 1:
                 self._push_items(1)
             if not self._is_hopeless(itemset):
                 self._count(itemset)
+            elif len(itemset) == 1:
+                self._skipped.append(itemset)
+
+    def _takes_up(self, most: int) -> bool:
+        """Whether there is more to count after the skipped items: these are counted where they are few.
+
+        What their weights say of their supports is an estimate, no bound.
+        """
+        items, self._skipped = self._skipped, []
+        if _FEW * len(items) <= most - len(self._supports):
+            for item in items:
+                self._count(item)
+        return bool(self._queue)
 
     def _count(self, itemset: Itemset) -> None:
         self._counts.ask(itemset)
@@ -115,8 +141,9 @@ class Search:
             insort(self._sorted, support)
         if len(itemset) == 1:
             self._items.append(itemset[0])
-            ratios = sorted(self._ratios())
-            self._scale = max(1.0, ratios[int(QUANTILE * (len(ratios) - 1))])
+            self._scale = max(1.0, quantile(self._ratios(), QUANTILE))
+        else:
+            self._learn(itemset, support)
         for larger in self._extensions(itemset):
             self._push(larger)
 
@@ -127,12 +154,27 @@ class Search:
                 yield self._supports[item,] / self._weights.values[item]
         yield self._first_scale
 
+    def _learn(self, itemset: Itemset, support: float) -> None:
+        """Where between bound and guess the support is: about 1 where items are independent, 0 where they imply others.
+
+        Bound and guess that are as good as equal say nothing.
+        """
+        bound, guess = self._known[itemset]
+        if bound > _APART * guess:
+            self._guess_shares.append(log(bound / max(1.0, support)) / log(bound / guess))
+        if len(self._guess_shares) >= self._next_ranking:
+            self._next_ranking = ceil(_GROWTH * self._next_ranking)
+            self._guess_share = min(1.0, max(0.0, quantile(self._guess_shares, _QUANTILE_OF_SHARES)))
+            self._queue = [(-self._rank(each), each) for _, each in self._queue]
+            heapify(self._queue)
+
     def _push_items(self, number: int) -> None:
         for _ in range(min(number, len(self._by_weight))):
             self._push((self._by_weight.popleft(),))
 
     def _push(self, itemset: Itemset) -> None:
-        self._known.add(itemset)
+        bound = max(1.0, self._bound(itemset))
+        self._known[itemset] = bound, max(1.0, min(bound, self._guess(itemset))) if len(itemset) > 1 else bound
         heappush(self._queue, (-self._rank(itemset), itemset))
 
     def _extensions(self, itemset: Itemset) -> Iterator[Itemset]:
@@ -158,11 +200,8 @@ class Search:
 
     def _rank(self, itemset: Itemset) -> float:
         """The bound, drawn towards the support under conditional independence."""
-        bound = max(1.0, self._bound(itemset))
-        if len(itemset) == 1:
-            return bound
-        guess = max(1.0, min(bound, self._guess(itemset)))
-        rank: float = bound ** (1 - GUESS_SHARE) * guess**GUESS_SHARE
+        bound, guess = self._known[itemset]
+        rank: float = bound ** (1 - self._guess_share) * guess**self._guess_share
         return rank
 
     def _guess(self, itemset: Itemset) -> float:
@@ -175,6 +214,12 @@ class Search:
             known(without(itemset, i)) * known(without(itemset, j)) / known(without(without(itemset, j), i))
             for i, j in combinations(range(len(itemset)), 2)
         )
+
+
+def quantile(values: Iterable[float], share: float) -> float:
+    """The one below which this share of them is."""
+    ordered = sorted(values)
+    return ordered[int(share * (len(ordered) - 1))]
 
 
 def without(itemset: Itemset, place: int) -> Itemset:
