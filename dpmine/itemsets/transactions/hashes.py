@@ -32,7 +32,7 @@ def xxhash64(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
 
     Source: Collet, xxHash (XXH64 of eight bytes; each column's hash is the seed of the next one).
     """
-    found = np.full(len(columns[0]), _SEED, np.uint64)
+    found = np.full(1, _SEED, np.uint64)
     for column in columns:
         word = _rotated(column.astype(np.uint64) * _PRIME_2, 31) * _PRIME_1
         found = _rotated((found + _PRIME_5 + np.uint64(8)) ^ word, 27) * _PRIME_1 + _PRIME_4
@@ -78,8 +78,7 @@ def _lots(owners: NDArray[np.int64], hashes: NDArray[np.int64]) -> NDArray[np.in
 
 def line_hashes(unit: Sequence[pa.ChunkedArray], depth: int = 0) -> NDArray[np.uint64]:
     """A hash of each line's unit, by its columns of whole numbers, times or large texts; another for each depth."""
-    lines = len(unit[0])
-    return xxhash64(np.full(lines, depth), *map(_column_hashes, unit)).view(np.uint64)
+    return xxhash64(np.full(1, depth), *map(_column_hashes, unit)).view(np.uint64)
 
 
 def _column_hashes(column: pa.ChunkedArray) -> NDArray[np.int64]:
