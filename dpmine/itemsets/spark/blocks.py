@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 from dataclasses import replace
-from functools import cache
+from functools import cache, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from dpmine.itemsets.counting.rows import at_most, item_supports
 from dpmine.itemsets.ingest.encode import coded, labelled
 from dpmine.itemsets.ingest.lines import Cells, grouped
 from dpmine.itemsets.spark.files import column_names
-from dpmine.itemsets.transactions.hashes import line_hashes
+from dpmine.itemsets.transactions.hashes import line_hashes, rotated
 from dpmine.itemsets.transactions.interface import Baskets, starts_of
 from dpmine.version import __version__
 
@@ -59,9 +59,7 @@ _AT_ONCE = 1 << 16  # rows of a batch
 def in_worker(batches: Batches, *, steps: Sequence[Any]) -> Any:
     """What these functions make of the batches, one after the other."""
     _settle()
-    for step in steps:
-        batches = step(batches)
-    return batches
+    return reduce(lambda given, step: step(given), steps, batches)
 
 
 @cache
@@ -93,16 +91,12 @@ def destinations(count: int) -> NDArray[np.int32]:
 
 
 def _murmur(numbers: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    word = _rotated(numbers * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
-    state = _rotated(word ^ np.uint32(42), 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    word = rotated(numbers * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+    state = rotated(word ^ np.uint32(42), 13) * np.uint32(5) + np.uint32(0xE6546B64)
     state ^= np.uint32(4)
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         state = (state ^ (state >> np.uint32(shift))) * np.uint32(factor)
     return state ^ (state >> np.uint32(16))
-
-
-def _rotated(words: NDArray[np.uint32], bits: int) -> NDArray[np.uint32]:
-    return (words << np.uint32(bits)) | (words >> np.uint32(32 - bits))
 
 
 def dealt_columns(texts: Sequence[bool]) -> str:
@@ -170,21 +164,20 @@ def packed(batches: Batches, *, texts: Sequence[bool], units: int, numbered: boo
     The first `units` columns name the unit, the last one is the item; those between them name the basket.
     """
     columns = joined(batches, texts)
-    if columns:
+    if len(columns[0]):
         yield from _block([pa.chunked_array([column]) for column in columns], units, numbered=numbered)
 
 
 def joined(batches: Batches, texts: Sequence[bool]) -> list[pa.Array]:
-    """The columns of what was dealt; none where nothing was."""
+    """The columns of what was dealt."""
     parts: list[list[Any]] = [[] for _ in texts]
     for batch in batches:
         for _, lines, *cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             for pieces, text, first, second in zip(parts, texts, cells[::2], cells[1::2], strict=True):
                 pieces.append((first, second) if text else _numbers(first, lines, second))
     return [
-        _texts(pieces) if text else integer_array(np.concatenate(pieces))
+        _texts(pieces) if text else integer_array(np.concatenate([*pieces, np.zeros(0, np.int64)]))
         for pieces, text in zip(parts, texts, strict=True)
-        if pieces
     ]
 
 
@@ -241,7 +234,7 @@ def _block(columns: Sequence[pa.ChunkedArray], units: int, *, numbered: bool) ->
     """The block of lines, or only their number where they are too many."""
     lines, kind = len(columns[0]), pa.string() if is_text(columns[-1].type) else pa.int64()
     if lines > MOST_LINES:
-        yield from _counted(_row([b"", b"", b"", b""], lines, 0), pa.array([], pa.int64()), pa.array([], kind))
+        yield _counted(_row([b""] * 4, lines, 0), pa.array([], pa.int64()), pa.array([], kind))
         return
     with at_most(1):
         keys = [coded(column) for column in columns[:-1]]
@@ -252,22 +245,21 @@ def _block(columns: Sequence[pa.ChunkedArray], units: int, *, numbered: bool) ->
         cells = Cells.of_units(keys[:units], keys[units:], items, numbered=numbered)
         baskets = grouped(cells if keep.all() else cells.where(keep), labels, "unit")
         supports = integer_array(item_supports(baskets))
-    yield from _counted(_block_row(baskets, lines), supports, labels.cast(kind))
+    yield _counted(_block_row(baskets, lines), supports, labels.cast(kind))
 
 
-def _counted(block: pa.RecordBatch, supports: pa.Array, items: pa.Array) -> Iterator[pa.RecordBatch]:
+def _counted(block: pa.RecordBatch, supports: pa.Array, items: pa.Array) -> pa.RecordBatch:
     """The row of the block, then those of its items."""
     columns = [pa.concat_arrays([column, pa.nulls(len(items), column.type)]) for column in block.columns]
     columns += [pa.concat_arrays([pa.nulls(1, column.type), column]) for column in (supports, items)]
-    yield from _sliced(dict(zip(column_names(COUNTED), columns, strict=True)))
+    return pa.RecordBatch.from_arrays(columns, names=column_names(COUNTED))
 
 
 def _block_row(baskets: Baskets, lines: int) -> pa.RecordBatch:
     sizes = [np.diff(starts).astype(np.int32) for starts in (baskets.basket_starts, baskets.unit_starts)]
     owned = b"" if baskets.one_basket_each else sizes[1].tobytes()
-    return _row(
-        [_written(baskets.labels), baskets.items.tobytes(), sizes[0].tobytes(), owned], lines, baskets.unit_count
-    )
+    contents = [_written(baskets.labels), baskets.items.tobytes(), sizes[0].tobytes(), owned]
+    return _row(contents, lines, baskets.unit_count)
 
 
 def _row(contents: Sequence[bytes], *numbers: int) -> pa.RecordBatch:
@@ -278,9 +270,8 @@ def _row(contents: Sequence[bytes], *numbers: int) -> pa.RecordBatch:
 
 def _written(labels: pa.Array) -> bytes:
     sink = pa.BufferOutputStream()
-    batch = pa.record_batch({"labels": labels})
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
+    with pa.ipc.new_stream(sink, pa.schema({"labels": labels.type})) as writer:
+        writer.write_batch(pa.record_batch({"labels": labels}))
     return bytes(sink.getvalue())
 
 
@@ -291,8 +282,7 @@ def _unpacked(batches: Batches) -> Iterator[Baskets]:
             labels, items, baskets, units = (column[row].as_buffer() for column in batch.columns[:4])
             starts = starts_of(np.frombuffer(baskets, np.int32))
             owned = starts_of(np.frombuffer(units, np.int32)) if len(units) else np.arange(len(starts))
-            with pa.ipc.open_stream(labels) as reader:
-                known = reader.read_all().column(0).combine_chunks()
+            known = pa.ipc.open_stream(labels).read_all().column(0).combine_chunks()
             yield Baskets(known, np.frombuffer(items, np.int32), starts, owned, "unit")
 
 
@@ -300,13 +290,6 @@ def unions(batches: Batches) -> Iterator[pa.RecordBatch]:
     """The blocks with one basket for each unit, the union of its baskets."""
     for block in _unpacked(batches):
         yield _block_row(block.unions(), len(block.items))
-
-
-def _sliced(columns: dict[str, pa.Array]) -> Iterator[pa.RecordBatch]:
-    """The rows in batches that Spark takes one after the other."""
-    whole = pa.record_batch(columns)
-    for start in range(0, whole.num_rows, _AT_ONCE):
-        yield whole.slice(start, _AT_ONCE)
 
 
 def block_pairs(batches: Batches, *, labels: pa.Array, known: ListedItemsets, lowest: int) -> Iterator[pa.RecordBatch]:
@@ -339,9 +322,8 @@ def listed_supports(batches: Batches, *, labels: pa.Array, listed: ListedItemset
     for block in _unpacked(batches):
         supports = listed.supports_in(block, _number_of(block, labels))
         held = np.flatnonzero(supports)
-        yield from _sliced(
-            {"number": pa.array(held.astype(np.int32), pa.int32()), "support": integer_array(supports[held])}
-        )
+        numbers = pa.array(held.astype(np.int32), pa.int32())
+        yield pa.record_batch({"number": numbers, "support": integer_array(supports[held])})
 
 
 def item_weights(batches: Batches, *, labels: pa.Array, weights: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
@@ -351,7 +333,7 @@ def item_weights(batches: Batches, *, labels: pa.Array, weights: NDArray[np.int6
             numbers = _number_of(block, labels)
             held = np.flatnonzero(numbers >= 0)
             sums = block.projected(held.tolist()).item_weights(weights)
-            yield from _sliced({"rank": pa.array(numbers[held], pa.int32()), "weight": integer_array(sums)})
+            yield pa.record_batch({"rank": pa.array(numbers[held], pa.int32()), "weight": integer_array(sums)})
 
 
 def unit_patterns(batches: Batches, *, labels: pa.Array) -> Iterator[pa.RecordBatch]:
@@ -374,11 +356,8 @@ def unit_patterns(batches: Batches, *, labels: pa.Array) -> Iterator[pa.RecordBa
 
 def added_up(batches: Batches) -> Iterator[pa.RecordBatch]:
     """Patterns that were dealt -> the different ones, as `dealt` gives them, and how many units have each."""
-    columns = joined(batches, PATTERN_TEXTS)
-    if columns:
-        table = pa.table(columns, ["pattern", "units"]).group_by("pattern", use_threads=False)
-        sums = table.aggregate([("units", "sum")])
-        yield from dealt(sums.to_batches(), units=1, sent_to=destinations(1))
+    table = pa.table(joined(batches, PATTERN_TEXTS), ["pattern", "units"]).group_by("pattern", use_threads=False)
+    yield from dealt(table.aggregate([("units", "sum")]).to_batches(), units=1, sent_to=destinations(1))
 
 
 def _patterns(baskets: Baskets) -> tuple[pa.Array, pa.Array]:

@@ -84,12 +84,8 @@ def read_spark(
     known, _ = declared(catalogue, source.source, plan)
     natively = count_themselves(session)
     if planned is not None:
-        planned(
-            replace(
-                plan,
-                counting_note=_counting_note(plan, natively=natively, files=source.wanted(plan, known) is not None),
-            )
-        )
+        note = _counting_note(plan, natively=natively, files=source.wanted(plan, known) is not None)
+        planned(replace(plan, counting_note=note))
     rows, kept = source.rows(restricted(plan, source.source, known)), Kept(session)
     try:
         if any(path.startswith(TABLE) for path in paths):

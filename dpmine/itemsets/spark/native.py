@@ -100,35 +100,24 @@ class Blocks:
     @classmethod
     def _kept(cls, source: DataFrame, rows: SparkRows, kept: Kept, count: int, *reading: Any) -> Blocks:
         """Of lines that `source` holds, or that `reading` makes of it."""
-        packed = on_executors.COUNTED + dict(rows.frame.dtypes)[ITEM]
+        types = dict(rows.frame.dtypes)
+        packed = on_executors.COUNTED + types[ITEM]
         if rows.rows_are_units:  # whose lines follow one another: nothing has to move
             packing = partial(on_executors.packed_rows, lines=on_executors.BLOCK_LINES)
             frame = kept.keep(_mapped(source, packed, *reading, packing))
         else:
-            are_texts, units = (
-                [dict(rows.frame.dtypes)[name] == "string" for name in (*rows.keys, ITEM)],
-                len(rows.units),
-            )
-            packing = partial(on_executors.packed, texts=are_texts, units=units, numbered=rows.owners is not None)
-            frame = kept.keep(_mapped(_dealt(source, are_texts, units, count, *reading), packed, packing))
-        items = frame.groupBy(ITEM).agg(
-            *(functions.sum(name).alias(name) for name in ("support", "owners")),
-            functions.count("lines").alias("number"),
-            functions.max("lines").alias("longest"),
-        )
+            texts, units = [types[name] == "string" for name in (*rows.keys, ITEM)], len(rows.units)
+            packing = partial(on_executors.packed, texts=texts, units=units, numbered=rows.owners is not None)
+            frame = kept.keep(_mapped(_dealt(source, texts, units, count, *reading), packed, packing))
+        measured = functions.count("lines"), functions.max("lines"), functions.sum("owners")
         with replacing(UNREADABLE):
-            found = items.toArrow()
+            found = frame.groupBy(ITEM).agg(functions.sum("support").alias("support"), *measured).toArrow()
         is_item = pc.is_valid(found.column(ITEM))
-        measured = (found.filter(pc.invert(is_item)).to_pylist() or [dict.fromkeys(found.column_names, 0)])[0]
-        if measured["longest"] > on_executors.MOST_LINES:
+        number, longest, units = (pc.sum(each).as_py() or 0 for each in found.filter(pc.invert(is_item)).columns[2:])
+        if longest > on_executors.MOST_LINES:
             raise BadParameter(_ONE_UNIT)
-        columns = column_names(on_executors.BLOCK)
-        return cls(
-            frame.where(functions.col("lines").isNotNull()).select(*columns),
-            measured["number"],
-            found.filter(is_item),
-            measured["owners"] if rows.owners is None else None,
-        )
+        frame = frame.where(functions.col("lines").isNotNull()).select(*column_names(on_executors.BLOCK))
+        return cls(frame, number, found.filter(is_item), units if rows.owners is None else None)
 
     def unions(self, kept: Kept) -> Blocks:
         """The same with one basket for each unit: see `Transactions.unions`."""
@@ -141,13 +130,12 @@ class Blocks:
 
     def patterns(self, labels: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
         """What units hold of the items `labels`, and how many units hold just that: see `blocks.unit_patterns`."""
-        count, texts = min(-(-self.number // _ADDED_UP), _MOST_ADDING), on_executors.PATTERN_TEXTS
-        finding = partial(on_executors.unit_patterns, labels=labels)
-        dealt = _dealt(self.frame, texts, 1, max(1, count), finding)
+        texts, tasks = on_executors.PATTERN_TEXTS, max(1, min(self.number // _ADDED_UP, _MOST_ADDING))
+        dealt = _dealt(self.frame, texts, 1, tasks, partial(on_executors.unit_patterns, labels=labels))
         added = _mapped(dealt, on_executors.dealt_columns(texts), on_executors.added_up)
         with replacing(UNREADABLE):
             found = on_executors.joined(added.toArrow().to_batches(), texts)
-        return (found[0], np.asarray(found[1])) if found else (pa.array([], pa.large_string()), np.zeros(0, np.int64))
+        return found[0], np.asarray(found[1])
 
     def pairs(self, labels: pa.Array, known: ListedItemsets, threshold: int) -> tuple[NDArray[np.int64], bool]:
         """The pairs, as places in `labels`, that may reach the threshold, without the known ones: int64[k, 3].
@@ -192,11 +180,9 @@ def _block_count(lines: int, session: SparkSession) -> int:
 def row_groups(files: Sequence[str], wanted: Wanted, session: SparkSession) -> Groups | None:
     """The row groups of files, as the executors find them; None where one of these cannot read a file as Spark does."""
     count = min(len(files), _FOOTER_TASKS)
-    with replacing():
-        numbers = session.range(0, count, 1, count)
     reading = partial(read_footers, files=files, wanted=wanted, tasks=count)
     with replacing(UNREADABLE):
-        found = _mapped(numbers, FOOTERS, reading).orderBy("file", "row_group").toArrow()
+        found = _mapped(session.range(0, count, 1, count), FOOTERS, reading).orderBy("file", "row_group").toArrow()
     if not len(found) or not pc.all(found.column("fits")).as_py():
         return None
     return Groups(tuple(files), *map(integers, found.columns[:-1]))

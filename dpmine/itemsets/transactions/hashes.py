@@ -6,7 +6,7 @@ They are equal on every machine and in every engine; Spark has the same `xxhash6
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,16 +34,19 @@ def xxhash64(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
     """
     found = np.full(1, _SEED, np.uint64)
     for column in columns:
-        word = _rotated(column.astype(np.uint64) * _PRIME_2, 31) * _PRIME_1
-        found = _rotated((found + _PRIME_5 + np.uint64(8)) ^ word, 27) * _PRIME_1 + _PRIME_4
+        word = rotated(column.astype(np.uint64) * _PRIME_2, 31) * _PRIME_1
+        found = rotated((found + _PRIME_5 + np.uint64(8)) ^ word, 27) * _PRIME_1 + _PRIME_4
         for shift, factor in ((33, _PRIME_2), (29, _PRIME_3)):
             found = (found ^ (found >> np.uint64(shift))) * factor
         found ^= found >> np.uint64(32)
     return found.view(np.int64)
 
 
-def _rotated(words: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
-    return (words << np.uint64(bits)) | (words >> np.uint64(64 - bits))
+def rotated(words: NDArray[Any], bits: int) -> NDArray[Any]:
+    """The words, turned by some of their bits."""
+    kind = words.dtype.type
+    turned: NDArray[Any] = (words << kind(bits)) | (words >> kind(8 * words.itemsize - bits))
+    return turned
 
 
 def label_hashes(labels: pa.Array) -> NDArray[np.int64]:
