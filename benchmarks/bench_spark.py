@@ -1,13 +1,14 @@
 """Counting on Spark, natively and by SQL, beside the local engine and MLlib's FPGrowth, on the same baskets in one run.
 
-Usage: .venv-spark/bin/python benchmarks/bench_spark.py [--quick] [--rows 1,10,50] [--keep FOLDER] [--cluster]
+Usage: .venv-spark/bin/python benchmarks/bench_spark.py [--quick] [--rows 1,10,50] [--keep FOLDER] [--cluster] [--lists]
 
 Pairs and triples above a threshold of 2 per mille of the baskets (datasets/generate.py: 10,000 items, ten in each).
 Every measurement is a process of its own, and the kinds take turns. Seconds include reading, and exclude the start of
 Java and of the executors' Python, which is printed apart. `shuffled` is the same data with its rows in random order.
 Then, for the native way: bytes written to shuffles beside the estimate
 (docs/explanation/spark.md), and the memory of the driver and of tasks. `--cluster` runs executors as processes of their
-own, so that the driver's heap holds nothing of theirs.
+own, so that the driver's heap holds nothing of theirs. `--lists` measures lists of all sizes alone (frequent_itemsets,
+k = 100) in one process, where both engines and two bare passes of Spark over the same rows take turns.
 """
 
 from __future__ import annotations
@@ -186,6 +187,19 @@ def report_memory(runs: Runs) -> None:
             print(f"{millions:>6g}M {kind:>16} {memory[0]:17.0f} {memory[1]:15.0f} {memory[2]:15.0f}")
 
 
+def report_lists(folder: Path, millions: float, turns: int, master: str) -> None:
+    """Seconds of each turn, and their medians as multiples of the local engine's."""
+    run = measured("lists", generate(folder, WARM_UP), generate(folder, millions), turns, master)
+    if run is None:
+        raise SystemExit(f"failed, or took more than {PATIENCE} s")
+    local = median(run["seconds"][f"local {turn}"] for turn in range(turns))
+    for kind in ("local", "spark", "rows of units", "items of units"):
+        seconds = [run["seconds"][f"{kind} {turn}"] for turn in range(turns)]
+        each = " ".join(f"{value:.2f}" for value in seconds)
+        print(f"{millions:>6g}M {kind:>16} {median(seconds) / local:8.1f} x local, seconds {each}", flush=True)
+    print(f"{millions:>6g}M memory in MB: driver Python {run['peak'] / MILLION:.0f}, task {run['task'] / MILLION:.0f}")
+
+
 def main() -> None:
     """Parse, run, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -195,6 +209,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3, help="runs of the local engine and of the native way")
     parser.add_argument("--keep", type=Path, help="a folder for the data, kept")
     parser.add_argument("--cluster", action="store_true", help="executors as processes of their own")
+    parser.add_argument("--lists", action="store_true", help="lists of all sizes alone")
     options = parser.parse_args()
     sizes = [1.0, 10.0] if options.quick else [float(size) for size in options.rows.split(",")]
     kinds = ["local", "native"] * (1 if options.quick else options.turns)
@@ -207,7 +222,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.keep or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        runs = compare(folder, plan, "local-cluster[2,1,1024]" if options.cluster else "local[2]")
+        master = "local-cluster[2,1,1024]" if options.cluster else "local[2]"
+        if options.lists:
+            for size in sizes:
+                report_lists(folder, size, options.turns, master)
+            return
+        runs = compare(folder, plan, master)
     report_ratios(runs)
     report_margins(runs)
     report_shuffles(runs)

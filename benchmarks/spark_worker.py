@@ -1,6 +1,6 @@
 """One measurement of bench_spark.py, in a process of its own; prints JSON.
 
-python benchmarks/spark_worker.py local|native|sql|mllib WARM_UP_FILE FILE THRESHOLD EVENT_FOLDER MASTER
+python benchmarks/spark_worker.py local|native|sql|mllib|lists WARM_UP_FILE FILE THRESHOLD EVENT_FOLDER MASTER
 
 The same work on a small file comes first, and is not counted: it starts Java and the executors' Python.
 Each step is a job description of Spark's event log, from which the bytes of its shuffles are read.
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+import dpmine
 from dpmine.io.source import Columns
 from dpmine.itemsets.read import read_transactions
 
@@ -78,6 +79,25 @@ def dpmine_steps(kind: str, path: str, threshold: int, steps: Steps) -> dict[str
         }
     read.close()
     return found
+
+
+def list_steps(session: Any, path: str, turns: int, steps: Steps) -> dict[str, Any]:
+    """Lists of all sizes, locally and on Spark in turns; and what Spark itself takes to go through the same rows."""
+    columns = {"unit": "transaction_id", "item": "item"}
+
+    def listed(engine: str) -> Any:
+        return dpmine.frequent_itemsets(path, k=100, epsilon=1, engine=engine, **columns)
+
+    def grouped(total: str) -> Any:
+        frame = session.read.parquet(path).groupBy("transaction_id").agg({"item": total})
+        return frame.write.format("noop").mode("overwrite").save()
+
+    for turn in range(turns):
+        steps.run(f"local {turn}", lambda: listed("local"))
+        steps.run(f"spark {turn}", lambda: listed("spark"))
+        steps.run(f"rows of units {turn}", lambda: grouped("count"))
+        steps.run(f"items of units {turn}", lambda: grouped("collect_list"))
+    return {"sizes": {}}
 
 
 def mllib_steps(session: Any, path: str, threshold: int, steps: Steps) -> dict[str, Any]:
@@ -155,12 +175,14 @@ def main() -> None:
     kind, small, path, threshold, folder, master = sys.argv[1:]
 
     def work(file: str, lowest: int, steps: Steps) -> dict[str, Any]:
+        if kind == "lists":
+            return list_steps(session, file, lowest, steps)
         return mllib_steps(session, file, lowest, steps) if kind == "mllib" else dpmine_steps(kind, file, lowest, steps)
 
     start = time.monotonic()
     session = started(kind, folder, master)
     warming = Steps(session)
-    warming.run("start", lambda: work(small, 200, Steps(None)))
+    warming.run("start", lambda: work(small, 1 if kind == "lists" else 200, Steps(None)))
     begun = time.monotonic() - start
     steps = Steps(session)
     found = work(path, int(threshold), steps) | {"start": begun, "seconds": steps.seconds, "peak": _peak()}

@@ -6,7 +6,9 @@ Arrow batches of one partition and gives others, as `mapInArrow` wants it; none 
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
+from functools import cache, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from dpmine.itemsets.counting.rows import at_most, item_supports
 from dpmine.itemsets.ingest.encode import coded, labelled
 from dpmine.itemsets.ingest.lines import Cells, grouped
 from dpmine.itemsets.spark.files import column_names
-from dpmine.itemsets.transactions.hashes import line_hashes
+from dpmine.itemsets.transactions.hashes import line_hashes, rotated
 from dpmine.itemsets.transactions.interface import Baskets, starts_of
 from dpmine.version import __version__
 
@@ -37,18 +39,34 @@ BLOCK_LINES = 1 << 21
 """Lines (one basket and item) for which a block is meant; a task holds one block."""
 MOST_LINES = 1 << 25
 """Lines of a block that are packed at all: a unit with more of them takes more memory than a task should."""
-PACKED = "labels binary, items binary, baskets binary, units binary, lines bigint, owners bigint"
+BLOCK = "labels binary, items binary, baskets binary, units binary, lines bigint, owners bigint"
+COUNTED = f"{BLOCK}, support bigint, item "
+"""A row a block, and one for each of its items, with its support; the type of items follows."""
 SUPPORTS = "number int, support bigint"
 PAIRS = "a0 int, a1 int, support bigint"
 VERSION = "version string"
 WEIGHTS = "rank int, weight bigint"
-PATTERNS = "pattern binary, units bigint"
+PATTERN_TEXTS = (True, False)
+"""Patterns are dealt as texts, the numbers of units as numbers."""
 TOO_MANY = -1
 """In place of a0: a block has more pairs than are listed."""
 _DEALT_LINES = 1 << 20
 _DEALT_BYTES = 1 << 28  # Arrow's arrays of bytes end at 2^31
 _LISTED_BYTES = 1 << 29  # for the pairs of a block: some eleven million
 _AT_ONCE = 1 << 16  # rows of a batch
+
+
+def in_worker(batches: Batches, *, steps: Sequence[Any]) -> Any:
+    """What these functions make of the batches, one after the other."""
+    _settle()
+    return reduce(lambda given, step: step(given), steps, batches)
+
+
+@cache
+def _settle() -> None:
+    """What is imported is left out of the collections after each task, which else take longer than a short task."""
+    gc.collect()
+    gc.freeze()
 
 
 def versions(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -73,16 +91,12 @@ def destinations(count: int) -> NDArray[np.int32]:
 
 
 def _murmur(numbers: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    word = _rotated(numbers * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
-    state = _rotated(word ^ np.uint32(42), 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    word = rotated(numbers * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+    state = rotated(word ^ np.uint32(42), 13) * np.uint32(5) + np.uint32(0xE6546B64)
     state ^= np.uint32(4)
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         state = (state ^ (state >> np.uint32(shift))) * np.uint32(factor)
     return state ^ (state >> np.uint32(16))
-
-
-def _rotated(words: NDArray[np.uint32], bits: int) -> NDArray[np.uint32]:
-    return (words << np.uint32(bits)) | (words >> np.uint32(32 - bits))
 
 
 def dealt_columns(texts: Sequence[bool]) -> str:
@@ -145,21 +159,26 @@ def _contents(values: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
 
 
 def packed(batches: Batches, *, texts: Sequence[bool], units: int, numbered: bool) -> Iterator[pa.RecordBatch]:
-    """What was dealt to one partition -> its block, in one row; none where nothing was dealt to it.
+    """What was dealt to one partition -> its block; none where nothing was dealt to it.
 
     The first `units` columns name the unit, the last one is the item; those between them name the basket.
     """
+    columns = joined(batches, texts)
+    if len(columns[0]):
+        yield from _block([pa.chunked_array([column]) for column in columns], units, numbered=numbered)
+
+
+def joined(batches: Batches, texts: Sequence[bool]) -> list[pa.Array]:
+    """The columns of what was dealt."""
     parts: list[list[Any]] = [[] for _ in texts]
     for batch in batches:
         for _, lines, *cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             for pieces, text, first, second in zip(parts, texts, cells[::2], cells[1::2], strict=True):
                 pieces.append((first, second) if text else _numbers(first, lines, second))
-    if parts[0]:
-        columns = [
-            _texts(pieces) if text else integer_array(np.concatenate(pieces))
-            for pieces, text in zip(parts, texts, strict=True)
-        ]
-        yield _block([pa.chunked_array([column]) for column in columns], units, numbered=numbered)
+    return [
+        _texts(pieces) if text else integer_array(np.concatenate([*pieces, np.zeros(0, np.int64)]))
+        for pieces, text in zip(parts, texts, strict=True)
+    ]
 
 
 def _numbers(content: bytes, lines: int, smallest: int) -> NDArray[np.int64]:
@@ -177,14 +196,14 @@ def packed_rows(batches: Batches, *, lines: int) -> Iterator[pa.RecordBatch]:
     """Lines whose first column numbers their rows, each a unit of its own, in order -> blocks of some `lines`."""
     rest: pa.Table | None = None
     for table in _tables(batches, lines):
-        joined = table if rest is None else pa.concat_tables([rest, table])
-        rows = integers(joined.column(0))
+        whole = table if rest is None else pa.concat_tables([rest, table])
+        rows = integers(whole.column(0))
         last = int(np.searchsorted(rows, rows[-1]))  # what follows may belong to the last row, too
         if last:
-            yield _block(joined.slice(0, last).columns, 1, numbered=False)
-        rest = joined.slice(last)
+            yield from _block(whole.slice(0, last).columns, 1, numbered=False)
+        rest = whole.slice(last)
     if rest is not None and rest.num_rows:
-        yield _block(rest.columns, 1, numbered=False)
+        yield from _block(rest.columns, 1, numbered=False)
 
 
 def _tables(batches: Batches, lines: int) -> Iterator[pa.Table]:
@@ -211,11 +230,12 @@ def _pieces(batches: Batches, lines: int) -> Iterator[pa.RecordBatch]:
             yield batch
 
 
-def _block(columns: Sequence[pa.ChunkedArray], units: int, *, numbered: bool) -> pa.RecordBatch:
+def _block(columns: Sequence[pa.ChunkedArray], units: int, *, numbered: bool) -> Iterator[pa.RecordBatch]:
     """The block of lines, or only their number where they are too many."""
-    lines = len(columns[0])
+    lines, kind = len(columns[0]), pa.string() if is_text(columns[-1].type) else pa.int64()
     if lines > MOST_LINES:
-        return _row([b"", b"", b"", b""], lines, 0)
+        yield _counted(_row([b""] * 4, lines, 0), pa.array([], pa.int64()), pa.array([], kind))
+        return
     with at_most(1):
         keys = [coded(column) for column in columns[:-1]]
         labels, items = labelled(coded(columns[-1]), None)
@@ -224,28 +244,34 @@ def _block(columns: Sequence[pa.ChunkedArray], units: int, *, numbered: bool) ->
             keep &= key.codes >= 0
         cells = Cells.of_units(keys[:units], keys[units:], items, numbered=numbered)
         baskets = grouped(cells if keep.all() else cells.where(keep), labels, "unit")
-    return _block_row(baskets, lines)
+        supports = integer_array(item_supports(baskets))
+    yield _counted(_block_row(baskets, lines), supports, labels.cast(kind))
+
+
+def _counted(block: pa.RecordBatch, supports: pa.Array, items: pa.Array) -> pa.RecordBatch:
+    """The row of the block, then those of its items."""
+    columns = [pa.concat_arrays([column, pa.nulls(len(items), column.type)]) for column in block.columns]
+    columns += [pa.concat_arrays([pa.nulls(1, column.type), column]) for column in (supports, items)]
+    return pa.RecordBatch.from_arrays(columns, names=column_names(COUNTED))
 
 
 def _block_row(baskets: Baskets, lines: int) -> pa.RecordBatch:
     sizes = [np.diff(starts).astype(np.int32) for starts in (baskets.basket_starts, baskets.unit_starts)]
     owned = b"" if baskets.one_basket_each else sizes[1].tobytes()
-    return _row(
-        [_written(baskets.labels), baskets.items.tobytes(), sizes[0].tobytes(), owned], lines, baskets.unit_count
-    )
+    contents = [_written(baskets.labels), baskets.items.tobytes(), sizes[0].tobytes(), owned]
+    return _row(contents, lines, baskets.unit_count)
 
 
 def _row(contents: Sequence[bytes], *numbers: int) -> pa.RecordBatch:
     arrays = [pa.array([content], pa.binary()) for content in contents]
     arrays += [integer_array(np.array([number])) for number in numbers]
-    return pa.RecordBatch.from_arrays(arrays, names=column_names(PACKED))
+    return pa.RecordBatch.from_arrays(arrays, names=column_names(BLOCK))
 
 
 def _written(labels: pa.Array) -> bytes:
     sink = pa.BufferOutputStream()
-    batch = pa.record_batch({"labels": labels})
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
+    with pa.ipc.new_stream(sink, pa.schema({"labels": labels.type})) as writer:
+        writer.write_batch(pa.record_batch({"labels": labels}))
     return bytes(sink.getvalue())
 
 
@@ -256,8 +282,7 @@ def _unpacked(batches: Batches) -> Iterator[Baskets]:
             labels, items, baskets, units = (column[row].as_buffer() for column in batch.columns[:4])
             starts = starts_of(np.frombuffer(baskets, np.int32))
             owned = starts_of(np.frombuffer(units, np.int32)) if len(units) else np.arange(len(starts))
-            with pa.ipc.open_stream(labels) as reader:
-                known = reader.read_all().column(0).combine_chunks()
+            known = pa.ipc.open_stream(labels).read_all().column(0).combine_chunks()
             yield Baskets(known, np.frombuffer(items, np.int32), starts, owned, "unit")
 
 
@@ -265,21 +290,6 @@ def unions(batches: Batches) -> Iterator[pa.RecordBatch]:
     """The blocks with one basket for each unit, the union of its baskets."""
     for block in _unpacked(batches):
         yield _block_row(block.unions(), len(block.items))
-
-
-def item_counts(batches: Batches, *, kind: str) -> Iterator[pa.RecordBatch]:
-    """Each block's items and their supports in it; `kind` is Arrow's name of their type."""
-    with at_most(1):
-        for block in _unpacked(batches):
-            labels = block.labels.cast(pa.type_for_alias(kind))
-            yield from _sliced({"item": labels, "support": integer_array(item_supports(block))})
-
-
-def _sliced(columns: dict[str, pa.Array]) -> Iterator[pa.RecordBatch]:
-    """The rows in batches that Spark takes one after the other."""
-    whole = pa.record_batch(columns)
-    for start in range(0, whole.num_rows, _AT_ONCE):
-        yield whole.slice(start, _AT_ONCE)
 
 
 def block_pairs(batches: Batches, *, labels: pa.Array, known: ListedItemsets, lowest: int) -> Iterator[pa.RecordBatch]:
@@ -312,9 +322,8 @@ def listed_supports(batches: Batches, *, labels: pa.Array, listed: ListedItemset
     for block in _unpacked(batches):
         supports = listed.supports_in(block, _number_of(block, labels))
         held = np.flatnonzero(supports)
-        yield from _sliced(
-            {"number": pa.array(held.astype(np.int32), pa.int32()), "support": integer_array(supports[held])}
-        )
+        numbers = pa.array(held.astype(np.int32), pa.int32())
+        yield pa.record_batch({"number": numbers, "support": integer_array(supports[held])})
 
 
 def item_weights(batches: Batches, *, labels: pa.Array, weights: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
@@ -324,13 +333,14 @@ def item_weights(batches: Batches, *, labels: pa.Array, weights: NDArray[np.int6
             numbers = _number_of(block, labels)
             held = np.flatnonzero(numbers >= 0)
             sums = block.projected(held.tolist()).item_weights(weights)
-            yield from _sliced({"rank": pa.array(numbers[held], pa.int32()), "weight": integer_array(sums)})
+            yield pa.record_batch({"rank": pa.array(numbers[held], pa.int32()), "weight": integer_array(sums)})
 
 
 def unit_patterns(batches: Batches, *, labels: pa.Array) -> Iterator[pa.RecordBatch]:
     """What units of each block hold of the items `labels`, and how many units hold just that.
 
-    A pattern is a unit's set of baskets, as bytes: of each basket the places in `labels`, doubled, the first plus 1.
+    A pattern is a unit's set of baskets: of each basket the places in `labels`, doubled, the first plus 1. These bytes
+    are called a large text, as which they travel.
     """
     with at_most(1):
         for block in _unpacked(batches):
@@ -339,30 +349,42 @@ def unit_patterns(batches: Batches, *, labels: pa.Array) -> Iterator[pa.RecordBa
             left = block.projected(held.tolist())
             if left.unit_count:
                 patterns, units = _patterns(replace(left, items=numbers[held][left.items]))
-                yield from _sliced({"pattern": patterns, "units": integer_array(units)})
+                yield pa.record_batch(
+                    {"pattern": patterns.cast(pa.large_binary()).view(pa.large_string()), "units": units}
+                )
 
 
-def _patterns(baskets: Baskets) -> tuple[pa.Array, NDArray[np.int64]]:
+def added_up(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Patterns that were dealt -> the different ones, as `dealt` gives them, and how many units have each."""
+    table = pa.table(joined(batches, PATTERN_TEXTS), ["pattern", "units"]).group_by("pattern", use_threads=False)
+    yield from dealt(table.aggregate([("units", "sum")]).to_batches(), units=1, sent_to=destinations(1))
+
+
+def _patterns(baskets: Baskets) -> tuple[pa.Array, pa.Array]:
     """The different patterns, and how many units have each. Equal units have equal bytes, in all blocks."""
-    each = _cut(baskets.items, baskets.basket_starts).dictionary_encode()
+    numbers = 2 * baskets.items
+    numbers[baskets.basket_starts[:-1]] += 1
+    each = _cut(numbers, baskets.basket_starts)
+    if baskets.one_basket_each:
+        values, counts = each.value_counts().flatten()
+        return values, counts
+    each = each.dictionary_encode()
     order = np.asarray(pc.sort_indices(each.dictionary)).astype(np.int64)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     keys = np.unique(baskets.unit_numbers() * np.int64(len(order)) + rank[np.asarray(each.indices)])
     units, chosen = np.divmod(keys, len(order))
     sets = _cut(chosen.astype(np.int32), starts_of(np.bincount(units, minlength=baskets.unit_count)))
-    counted = sets.value_counts()
-    ends, content = _contents(counted.field("values").cast(pa.large_binary()))
+    values, counts = sets.value_counts().flatten()
+    ends, content = _contents(values.cast(pa.large_binary()))
     ranks = content.view(np.int32)
-    starts, items = _contents(each.dictionary.take(integer_array(order[ranks])).cast(pa.large_binary()))
-    numbers = 2 * items.view(np.int32)
-    numbers[starts[:-1] // numbers.itemsize] += 1
-    return _cut(numbers, starts[ends // ranks.itemsize] // numbers.itemsize), np.asarray(counted.field("counts"))
+    starts, content = _contents(each.dictionary.take(integer_array(order[ranks])).cast(pa.large_binary()))
+    return _cut(content.view(np.int32), starts[ends // ranks.itemsize] // numbers.itemsize), counts
 
 
 def baskets_of_patterns(patterns: pa.Array, codes: NDArray[np.int32], labels: pa.Array, unit: str) -> Baskets:
     """The baskets of units that hold these patterns, one unit each; the numbers in patterns are places in `codes`."""
-    bounds, content = _contents(patterns.cast(pa.large_binary()))
+    bounds, content = _contents(patterns)
     numbers = content.view(np.int32)
     starts = np.append(np.flatnonzero(numbers % 2), len(numbers))
     owned = np.searchsorted(starts, (bounds - bounds[0]) // numbers.itemsize)

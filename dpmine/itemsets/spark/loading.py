@@ -84,12 +84,8 @@ def read_spark(
     known, _ = declared(catalogue, source.source, plan)
     natively = count_themselves(session)
     if planned is not None:
-        planned(
-            replace(
-                plan,
-                counting_note=_counting_note(plan, natively=natively, files=source.wanted(plan, known) is not None),
-            )
-        )
+        note = _counting_note(plan, natively=natively, files=source.wanted(plan, known) is not None)
+        planned(replace(plan, counting_note=note))
     rows, kept = source.rows(restricted(plan, source.source, known)), Kept(session)
     try:
         if any(path.startswith(TABLE) for path in paths):
@@ -99,8 +95,7 @@ def read_spark(
             rows = replace(rows, frame=frame, owners=owners, counted=frame)
         with watched(session, progress):
             blocks = _blocks(source, plan, rows, known, kept) if natively else None
-            counts = _items(rows, known, session) if blocks is None else blocks.item_counts()
-            labels, supports = _supports(counts, known)
+            labels, supports = _supports(_items(rows, known, session) if blocks is None else blocks.counts, known)
     except BaseException:
         kept.release_all()
         raise
@@ -149,18 +144,17 @@ def _known_alone(rows: SparkRows, known: pa.Array | None, session: SparkSession)
     return replace(rows, frame=rows.frame.join(small(listed, len(known)), ITEM, "left_semi"))
 
 
-def _items(rows: SparkRows, known: pa.Array | None, session: SparkSession) -> DataFrame:
-    """A frame of the items and the number of units of each: `item`, `support`."""
+def _items(rows: SparkRows, known: pa.Array | None, session: SparkSession) -> pa.Table:
+    """The items and the number of units of each: `item`, `support`."""
     frame = _known_alone(rows, known, session).frame
     if not rows.rows_are_units:
         frame = frame.select(*rows.units, ITEM).distinct()
-    return frame.groupBy(ITEM).agg(functions.count("*").alias("support"))
-
-
-def _supports(counts: DataFrame, known: pa.Array | None) -> tuple[pa.Array, NDArray[np.int64]]:
-    """The labels, sorted, and the number of units of each."""
     with replacing(UNREADABLE):
-        found = counts.select(ITEM, "support").toArrow()
+        return frame.groupBy(ITEM).agg(functions.count("*").alias("support")).toArrow()
+
+
+def _supports(found: pa.Table, known: pa.Array | None) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The labels, sorted, and the number of units of each."""
     items, numbers = found.column(ITEM).combine_chunks(), integers(found.column("support"))
     if is_text(items.type):
         items = items.cast(pa.large_string())
@@ -289,8 +283,7 @@ class SparkBaskets(Transactions):
             return
         labels = self.labels.take(integer_array(np.asarray(codes, np.int64)))
         with watched(self.session, self.progress):
-            found = self.blocks.patterns(labels)
-        patterns, times = found.column("pattern").combine_chunks(), integers(found.column("units"))
+            patterns, times = self.blocks.patterns(labels)
         empty = self.total_units - int(times.sum())
         for digit in range(int(times.max(initial=1)).bit_length()):
             some = patterns.filter(pa.array(times >> digit & 1 > 0))

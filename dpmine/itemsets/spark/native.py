@@ -24,6 +24,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpmine.errors import BadParameter
@@ -31,7 +32,7 @@ from dpmine.io.arrow import integer_array, integers
 from dpmine.itemsets.counting.listed import ListedItemsets
 from dpmine.itemsets.counting.miner import ordered
 from dpmine.itemsets.spark import blocks as on_executors
-from dpmine.itemsets.spark.files import FOOTERS, Groups, Reading, read_footers, read_lines
+from dpmine.itemsets.spark.files import FOOTERS, Groups, Reading, column_names, read_footers, read_lines
 from dpmine.itemsets.spark.inputs import ITEM
 from dpmine.itemsets.spark.session import UNREADABLE, functions, replacing
 from dpmine.itemsets.spark.supports import require_room
@@ -41,7 +42,6 @@ from dpmine.itemsets.transactions.lists import Itemsets
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame, SparkSession
 
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 _MOST_CANDIDATES = 4_000_000  # that are listed in this process and sent to every task
 _FOOTER_TASKS = 200
+_ADDED_UP, _MOST_ADDING = 4, 200  # blocks whose patterns a task adds up, and such tasks
 _FEWEST_LINES = 1 << 17  # of a block: smaller ones take longer to start than to count
 _ONE_UNIT = (
     "Too many rows of one unit meet in one task: take a smaller unit where the guarantee allows it (a receipt instead "
@@ -68,15 +69,15 @@ class Blocks:
     """The baskets of all units, in blocks that the cluster keeps.
 
     Attributes:
-        frame: as `blocks.PACKED`, a row a block.
-        number: of blocks, at most.
-        kind: Spark's name of the items' type.
+        frame: as `blocks.BLOCK`, a row a block.
+        number: of blocks.
+        counts: the items and their supports: `item`, `support`.
         units: how many there are; None where some may be in no block.
     """
 
     frame: DataFrame
     number: int
-    kind: str
+    counts: pa.Table
     units: int | None
 
     @classmethod
@@ -85,10 +86,7 @@ class Blocks:
         with replacing(UNREADABLE):
             lines = int(rows.counted.count())
         found = rows.frame.select(*rows.keys, ITEM)
-        frame = (
-            _mapped(found, *_packing()) if rows.rows_are_units else _dealt(found, rows, _block_count(lines, session))
-        )
-        return cls._kept(frame, rows, kept)
+        return cls._kept(found, rows, kept, _block_count(lines, session))
 
     @classmethod
     def of_files(cls, wanted: Wanted, groups: Groups, rows: SparkRows, kept: Kept, session: SparkSession) -> Blocks:
@@ -97,46 +95,47 @@ class Blocks:
         reading = Reading(wanted, groups, groups.split(count))
         with replacing():
             tasks = session.range(0, len(reading.tasks), 1, len(reading.tasks))
-        lines = partial(read_lines, reading=reading)
-        frame = (
-            _mapped(tasks, *_packing(), prepare=lines)
-            if rows.rows_are_units
-            else _dealt(tasks, rows, count, prepare=lines)
-        )
-        return cls._kept(frame, rows, kept)
+        return cls._kept(tasks, rows, kept, count, partial(read_lines, reading=reading))
 
     @classmethod
-    def _kept(cls, frame: DataFrame, rows: SparkRows, kept: Kept) -> Blocks:
-        frame = kept.keep(frame)
+    def _kept(cls, source: DataFrame, rows: SparkRows, kept: Kept, count: int, *reading: Any) -> Blocks:
+        """Of lines that `source` holds, or that `reading` makes of it."""
+        types = dict(rows.frame.dtypes)
+        packed = on_executors.COUNTED + types[ITEM]
+        if rows.rows_are_units:  # whose lines follow one another: nothing has to move
+            packing = partial(on_executors.packed_rows, lines=on_executors.BLOCK_LINES)
+            frame = kept.keep(_mapped(source, packed, *reading, packing))
+        else:
+            texts, units = [types[name] == "string" for name in (*rows.keys, ITEM)], len(rows.units)
+            packing = partial(on_executors.packed, texts=texts, units=units, numbered=rows.owners is not None)
+            frame = kept.keep(_mapped(_dealt(source, texts, units, count, *reading), packed, packing))
+        measured = functions.count("lines"), functions.max("lines"), functions.sum("owners")
         with replacing(UNREADABLE):
-            measured = frame.agg(functions.count("*"), functions.max("lines"), functions.sum("owners")).toArrow()
-        number, longest, units = (column[0].as_py() or 0 for column in measured.columns)
+            found = frame.groupBy(ITEM).agg(functions.sum("support").alias("support"), *measured).toArrow()
+        is_item = pc.is_valid(found.column(ITEM))
+        number, longest, units = (pc.sum(each).as_py() or 0 for each in found.filter(pc.invert(is_item)).columns[2:])
         if longest > on_executors.MOST_LINES:
             raise BadParameter(_ONE_UNIT)
-        return cls(frame, number, dict(rows.frame.dtypes)[ITEM], units if rows.owners is None else None)
+        frame = frame.where(functions.col("lines").isNotNull()).select(*column_names(on_executors.BLOCK))
+        return cls(frame, number, found.filter(is_item), units if rows.owners is None else None)
 
     def unions(self, kept: Kept) -> Blocks:
         """The same with one basket for each unit: see `Transactions.unions`."""
-        return replace(self, frame=kept.keep(_mapped(self.frame, on_executors.unions, on_executors.PACKED)))
-
-    def item_counts(self) -> DataFrame:
-        """A frame of the items and their supports: `item`, `support`."""
-        item_type = "int64" if self.kind == "bigint" else "string"
-        counts = partial(on_executors.item_counts, kind=item_type)
-        found = _mapped(self.frame, counts, f"{ITEM} {self.kind}, support bigint")
-        return found.groupBy(ITEM).agg(functions.sum("support").alias("support"))
+        return replace(self, frame=kept.keep(_mapped(self.frame, on_executors.BLOCK, on_executors.unions)))
 
     def item_weights(self, labels: pa.Array, weights: NDArray[np.int64]) -> DataFrame:
         """A frame of the items' places in `labels` and what units give them: `rank`, `weight`, once for each block."""
-        return _mapped(
-            self.frame, partial(on_executors.item_weights, labels=labels, weights=weights), on_executors.WEIGHTS
-        )
+        weighing = partial(on_executors.item_weights, labels=labels, weights=weights)
+        return _mapped(self.frame, on_executors.WEIGHTS, weighing)
 
-    def patterns(self, labels: pa.Array) -> pa.Table:
-        """What units hold of the items `labels`, and how many units hold just that: `pattern`, `units`."""
-        found = _mapped(self.frame, partial(on_executors.unit_patterns, labels=labels), on_executors.PATTERNS)
+    def patterns(self, labels: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
+        """What units hold of the items `labels`, and how many units hold just that: see `blocks.unit_patterns`."""
+        texts, tasks = on_executors.PATTERN_TEXTS, max(1, min(self.number // _ADDED_UP, _MOST_ADDING))
+        dealt = _dealt(self.frame, texts, 1, tasks, partial(on_executors.unit_patterns, labels=labels))
+        added = _mapped(dealt, on_executors.dealt_columns(texts), on_executors.added_up)
         with replacing(UNREADABLE):
-            return found.groupBy("pattern").agg(functions.sum("units").alias("units")).toArrow()
+            found = on_executors.joined(added.toArrow().to_batches(), texts)
+        return found[0], np.asarray(found[1])
 
     def pairs(self, labels: pa.Array, known: ListedItemsets, threshold: int) -> tuple[NDArray[np.int64], bool]:
         """The pairs, as places in `labels`, that may reach the threshold, without the known ones: int64[k, 3].
@@ -146,7 +145,7 @@ class Blocks:
         """
         block_threshold = -(-threshold // max(1, self.number))
         reported = partial(on_executors.block_pairs, labels=labels, known=known, lowest=block_threshold)
-        pairs = _mapped(self.frame, reported, on_executors.PAIRS).groupBy("a0", "a1")
+        pairs = _mapped(self.frame, on_executors.PAIRS, reported).groupBy("a0", "a1")
         summed = pairs.agg(functions.sum("support").alias("support"), functions.count("*").alias("blocks"))
         upper_bound = functions.col("support") + (self.number - functions.col("blocks")) * (block_threshold - 1)
         candidates = summed.where((upper_bound >= threshold) | (functions.col("a0") == on_executors.TOO_MANY))
@@ -163,7 +162,7 @@ class Blocks:
         if not len(listed):
             return counts
         counting = partial(on_executors.listed_supports, labels=labels, listed=listed)
-        summed = _mapped(self.frame, counting, on_executors.SUPPORTS).groupBy("number").agg(functions.sum("support"))
+        summed = _mapped(self.frame, on_executors.SUPPORTS, counting).groupBy("number").agg(functions.sum("support"))
         with replacing(UNREADABLE):
             found = summed.toArrow()
         counts[integers(found.column(0))] = integers(found.column(1))
@@ -181,39 +180,25 @@ def _block_count(lines: int, session: SparkSession) -> int:
 def row_groups(files: Sequence[str], wanted: Wanted, session: SparkSession) -> Groups | None:
     """The row groups of files, as the executors find them; None where one of these cannot read a file as Spark does."""
     count = min(len(files), _FOOTER_TASKS)
-    with replacing():
-        numbers = session.range(0, count, 1, count)
     reading = partial(read_footers, files=files, wanted=wanted, tasks=count)
     with replacing(UNREADABLE):
-        found = _mapped(numbers, reading, FOOTERS).orderBy("file", "row_group").toArrow()
+        found = _mapped(session.range(0, count, 1, count), FOOTERS, reading).orderBy("file", "row_group").toArrow()
     if not len(found) or not pc.all(found.column("fits")).as_py():
         return None
     return Groups(tuple(files), *map(integers, found.columns[:-1]))
 
 
-def _packing() -> tuple[Any, str]:
-    """Each row of the data is a unit, whose lines follow one another: nothing has to move."""
-    return partial(on_executors.packed_rows, lines=on_executors.BLOCK_LINES), on_executors.PACKED
-
-
-def _dealt(source: DataFrame, rows: SparkRows, count: int, prepare: Any = None) -> DataFrame:
-    """The lines of a unit meet in one partition; `source` holds them, or `prepare` makes them of it."""
-    types = dict(rows.frame.dtypes)
-    are_texts, units = [types[name] == "string" for name in (*rows.keys, ITEM)], len(rows.units)
+def _dealt(source: DataFrame, texts: Sequence[bool], units: int, count: int, *reading: Any) -> DataFrame:
+    """The lines of a unit meet in one of `count` partitions; `source` holds them, or `reading` makes them of it."""
     dealing = partial(on_executors.dealt, units=units, sent_to=on_executors.destinations(count))
-    dealt = _mapped(source, dealing, on_executors.dealt_columns(are_texts), prepare)
-    packing = partial(on_executors.packed, texts=are_texts, units=units, numbered=rows.owners is not None)
-    return _mapped(dealt.repartition(count, "destination"), packing, on_executors.PACKED)
+    dealt = _mapped(source, on_executors.dealt_columns(texts), *reading, dealing)
+    return dealt.repartition(count, "destination")
 
 
-def _mapped(frame: DataFrame, function: Any, columns: str, prepare: Any = None) -> DataFrame:
-    """What the executors make of the frame's partitions, in Arrow's batches, after they called `prepare` on them."""
+def _mapped(frame: DataFrame, columns: str, *steps: Any) -> DataFrame:
+    """What the executors make of the frame's partitions, in Arrow's batches, step by step."""
     with replacing():
-        return frame.mapInArrow(function if prepare is None else partial(_one_after_other, prepare, function), columns)
-
-
-def _one_after_other(prepare: Any, then: Any, batches: Any) -> Any:
-    return then(prepare(batches))
+        return frame.mapInArrow(partial(on_executors.in_worker, steps=steps), columns)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ They are equal on every machine and in every engine; Spark has the same `xxhash6
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,18 +33,21 @@ def xxhash64(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
 
     Source: Collet, xxHash (XXH64 of eight bytes; each column's hash is the seed of the next one).
     """
-    found = np.full(len(columns[0]), _SEED, np.uint64)
+    found = np.full(1, _SEED, np.uint64)
     for column in columns:
-        word = _rotated(column.astype(np.uint64) * _PRIME_2, 31) * _PRIME_1
-        found = _rotated((found + _PRIME_5 + np.uint64(8)) ^ word, 27) * _PRIME_1 + _PRIME_4
+        word = rotated(column.astype(np.uint64) * _PRIME_2, 31) * _PRIME_1
+        found = rotated((found + _PRIME_5 + np.uint64(8)) ^ word, 27) * _PRIME_1 + _PRIME_4
         for shift, factor in ((33, _PRIME_2), (29, _PRIME_3)):
             found = (found ^ (found >> np.uint64(shift))) * factor
         found ^= found >> np.uint64(32)
     return found.view(np.int64)
 
 
-def _rotated(words: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
-    return (words << np.uint64(bits)) | (words >> np.uint64(64 - bits))
+def rotated(words: NDArray[Any], bits: int) -> NDArray[Any]:
+    """The words, turned by some of their bits."""
+    kind = words.dtype.type
+    turned: NDArray[Any] = (words << kind(bits)) | (words >> kind(8 * words.itemsize - bits))
+    return turned
 
 
 def label_hashes(labels: pa.Array) -> NDArray[np.int64]:
@@ -79,8 +82,7 @@ def _lots(owners: NDArray[np.int64], hashes: NDArray[np.int64]) -> NDArray[np.in
 
 def line_hashes(unit: Sequence[pa.ChunkedArray], depth: int = 0) -> NDArray[np.uint64]:
     """A hash of each line's unit, by its columns of whole numbers, times or large texts; another for each depth."""
-    lines = len(unit[0])
-    return xxhash64(np.full(lines, depth), *map(_column_hashes, unit)).view(np.uint64)
+    return xxhash64(np.full(1, depth), *map(_column_hashes, unit)).view(np.uint64)
 
 
 def _column_hashes(column: pa.ChunkedArray) -> NDArray[np.int64]:
