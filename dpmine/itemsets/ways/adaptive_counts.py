@@ -62,8 +62,11 @@ _LOOKS, _PURE_LOOKS, _UNITS, _SCALE, _WHOLE = (2, 3, 4), (4,), Fraction(1, 2), F
 
 The rest is for itemsets. Laplace noise of several looks adds up to more than that of one.
 """
-_SURELY = 1.5
-"""Deviations above the threshold: an item of such a weight is taken to be found for sure."""
+_SURELY, _APART_FROM_NOISE = 1.5, 5.0
+"""Deviations above the threshold: an item of such a weight is taken to be found for sure.
+
+A threshold of public items, which are released whatever they weigh: from there on a weight is not all noise.
+"""
 _GAUGED = 5
 """Items of the largest weights, whose supports are counted to learn what weights say of supports."""
 _MOST_ITEMS = 2000
@@ -244,7 +247,7 @@ class AdaptiveCounts:
     def _suffices(self, items: WeighedItems, gauge: Gauge) -> bool:
         """Whether every item of an itemset that is wanted is likely to be found by now."""
         threshold, deviation = self.discovery.reach(items.looks)
-        sure = (threshold + _SURELY * deviation) * gauge.scale
+        sure = (max(threshold, _APART_FROM_NOISE * deviation) + _SURELY * deviation) * gauge.scale
         if self.k is None:
             return self._goal(gauge).support >= sure
         shares = likely_shares((items.weights * gauge.scale / gauge.units).clip(0, 1).tolist(), self.k)
