@@ -18,11 +18,11 @@ from mlxtend.frequent_patterns import association_rules
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.io.arrow import integer_array
-from dpmine.itemsets.counting.lists import order_of, taken, with_superset
+from dpmine.itemsets.counting.lists import order_of
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.exact_supports import frozensets
 from dpmine.itemsets.transactions.interface import starts_of
-from dpmine.itemsets.transactions.lists import ItemsetLists, ListRoom
+from dpmine.itemsets.transactions.lists import ItemsetLists, ListRoom, taken
 from dpmine.itemsets.transactions.memory import MemoryBudget
 from dpmine.parameters import least_count
 
@@ -265,13 +265,10 @@ def _baskets(columns: Any) -> BasketsInMemory:
 
 def _by_size(cells: _Cells, least: float, longest: int, *, maximal: bool) -> tuple[ItemsetLists, NDArray[np.float64]]:
     """The itemsets by size, then by columns, and their shares."""
-    further = longest + maximal  # what contains an itemset of the largest size decides about it
-    room = ListRoom(cells.baskets.room_for_lists(MemoryBudget.of(None)), further, _FEWER, as_objects=True)
-    found = cells.baskets.miner().lists((1, further), least_count(Fraction(least), cells.rows), room)
-    order = order_of(found, np.zeros(len(found.supports), np.int64))
-    if maximal:
-        order = order[(~with_superset(found, equal=False) & (found.sizes <= longest))[order]]
-    found = taken(found, order)
+    room = ListRoom(cells.baskets.room_for_lists(MemoryBudget.of(None)), longest, _FEWER, as_objects=True)
+    miner, threshold = cells.baskets.miner(), least_count(Fraction(least), cells.rows)
+    found = miner.closed((1, longest), threshold, room, maximal=True) if maximal else miner.lists((1, longest), threshold, room)
+    found = taken(found, order_of(found, np.zeros(len(found.supports), np.int64)))
     shares = cells.shares(found)
     if not (reached := shares >= least).all():
         found, shares = taken(found, np.flatnonzero(reached)), shares[reached]

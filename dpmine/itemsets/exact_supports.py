@@ -17,8 +17,8 @@ from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, is_integer
 from dpmine.io.python_values import as_texts, items_of
 from dpmine.io.source import ColumnNames, Columns, Cuts
-from dpmine.itemsets.counting.lists import order_of, taken, with_superset
-from dpmine.itemsets.transactions.lists import ListRoom
+from dpmine.itemsets.counting.lists import order_of
+from dpmine.itemsets.transactions.lists import ListRoom, taken
 from dpmine.itemsets.transactions.memory import MemoryBudget
 from dpmine.ledger.charging import DryRun
 from dpmine.options.names import LOCAL
@@ -221,7 +221,9 @@ def list_supports(
             raise DryRun("supports", _NO_GUARANTEE)
 
     columns = Columns.of(unit, basket, item, items, one_hot, attributes, missing, cut)
-    sizes, further = _sizes(size, maximal=maximal, closed=closed)
+    if maximal and closed:
+        raise BadParameter("`maximal` and `closed` exclude each other: every maximal itemset is closed.")
+    sizes = parse_sizes(_ALL_SIZES if size == "all" else size)
     limit = count_or_share("min_support", min_support)
     budget = MemoryBudget.of(memory)
     read = read_transactions(
@@ -238,21 +240,14 @@ def list_supports(
         baskets = read.transactions
         threshold = limit if isinstance(limit, int) else least_count(limit, baskets.total_units)
         advice = _FOR_FRAMES if as_objects else _FOR_FILES
-        room = ListRoom(baskets.room_for_lists(budget), further, advice, as_objects)
-        lists = baskets.miner().lists((sizes[0], further), threshold, room)
+        room = ListRoom(baskets.room_for_lists(budget), sizes[1], advice, as_objects)
+        miner = baskets.miner()
+        if maximal or closed:
+            lists = miner.closed(sizes, threshold, room, maximal=maximal)
+        else:
+            lists = miner.lists(sizes, threshold, room)
         units = baskets.total_units if as_fraction else None
-    order = order_of(lists)
-    if maximal or closed:
-        order = order[(~with_superset(lists, equal=closed) & (lists.sizes <= sizes[1]))[order]]
-    return ListedSupports(lists, order, units, baskets.labels)
-
-
-def _sizes(size: Sizes, *, maximal: bool, closed: bool) -> tuple[tuple[int, int], int]:
-    """The smallest and the largest size, and the largest one searched: what contains an itemset decides about it."""
-    if maximal and closed:
-        raise BadParameter("`maximal` and `closed` exclude each other: every maximal itemset is closed.")
-    sizes = parse_sizes(_ALL_SIZES if size == "all" else size)
-    return sizes, sizes[1] + (maximal or closed)
+    return ListedSupports(lists, order_of(lists), units, baskets.labels)
 
 
 def frozensets(lists: ItemsetLists, order: NDArray[np.int64], names: list[Item]) -> NDArray[np.object_]:

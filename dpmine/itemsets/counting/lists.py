@@ -23,9 +23,11 @@ _CHUNK = 1 << 21  # item codes that a thread writes down before it makes room fo
 _THREAD_STEPS = 20_000  # of a forecast for triples: fewer are not worth a second thread
 _SMALL_STEPS = 200_000  # of such a forecast: a first small chunk is filled at once, sooner than a thread begins
 _SMALL_CHUNK = 1 << 12
+_CODE = 4  # bytes of an item code
 _DONE, _FULL = 0, 1  # what the kernels return
 
 _list_rows, _list_maps = kernel("list_rows"), kernel("list_maps")
+_list_closed_rows, _list_closed_maps = kernel("list_closed_rows"), kernel("list_closed_maps")
 
 
 class ListSearch:
@@ -65,21 +67,26 @@ class ListSearch:
         while not is_done:
             chunk, is_done = self._fill(thread, room)
             chunks.append(chunk)
-            if not chunk.used[0]:  # not even the itemsets that go on from one prefix fit
+            if not chunk.used[0] and not is_done:  # not even the itemsets that go on from one prefix fit
+                if _CODE * room > self._room.left:
+                    self.end()
+                    raise self._room.too_many()
                 room *= 2
         return chunks
 
     def _fill(self, thread: int, room: int) -> tuple[Lists, bool]:
         """A chunk of what one thread finds, and whether nothing is left."""
-        watch = Watch(self._stop, self._done[thread : thread + 1])
-        search = _list_maps if isinstance(self._field.where, Bitmaps) else _list_rows
         chunk = self._chunk(room, self._paths[thread])
-        state = search(*self._field.where, *chunk, *watch, self._next, self._field.end, INSTRUCTIONS)
+        state = self._search(chunk, Watch(self._stop, self._done[thread : thread + 1]))
         self._used[thread] += self._bytes(chunk)
         if state not in {_DONE, _FULL} or self._used.sum() > self._room.left:
             self.end()
             raise self._room.too_many()
         return chunk, state == _DONE
+
+    def _search(self, chunk: Lists, watch: Watch) -> int:
+        search = _list_maps if isinstance(self._field.where, Bitmaps) else _list_rows
+        return search(*self._field.where, *chunk, *watch, self._next, self._field.end, INSTRUCTIONS)
 
     def _known(self, part: Itemsets) -> Lists:
         """Itemsets of one size as a chunk."""
@@ -116,6 +123,31 @@ class ListSearch:
         self._stop[0] = 0
 
 
+class ClosedSearch(ListSearch):
+    """One search for the closed itemsets of a field, or the maximal ones, of 1 item and more."""
+
+    def __init__(
+        self,
+        field: Field,
+        supports: NDArray[np.int64],
+        sizes: tuple[int, int],
+        threshold: int,
+        room: ListRoom,
+        *,
+        maximal: bool,
+    ) -> None:
+        """`supports`: those of the items of the field. Requires: one basket per unit."""
+        super().__init__(field, sizes, threshold, room)
+        self._supports = supports
+        self._maximal = maximal
+        self._is_small = field.steps < _SMALL_STEPS
+
+    def _search(self, chunk: Lists, watch: Watch) -> int:
+        search = _list_closed_maps if isinstance(self._field.where, Bitmaps) else _list_closed_rows
+        where, end = self._field.where, self._field.end
+        return search(*where, self._supports, *chunk, *watch, self._next, end, self._maximal, INSTRUCTIONS)
+
+
 def _deepest(sizes: tuple[int, int], room: ListRoom) -> int:
     """The most items of an itemset whose subsets may fit."""
     deepest = sizes[0]
@@ -141,10 +173,8 @@ def _joined(chunks: list[Lists]) -> ItemsetLists:
 
 
 _number_codes, _group_rows, _sort_groups = kernel("number_codes"), kernel("group_rows"), kernel("sort_groups")
-_copy_rows, _mark_supersets = kernel("copy_rows"), kernel("mark_supersets")
 _ONE_THREAD = 20_000  # itemsets: fewer are sorted faster than a thread begins
 _MOST_LEVELS = 1 << 20  # ranks and sizes that are counted as they are
-_SUPERSET, _EQUAL_SUPERSET = 1, 2  # bits of the last one's flags
 
 
 def order_of(lists: ItemsetLists, ranks: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
@@ -167,19 +197,3 @@ def order_of(lists: ItemsetLists, ranks: NDArray[np.int64] | None = None) -> NDA
     cuts = np.searchsorted(ends, np.linspace(0, len(ranks), 1 + 2 * thread_count())[1:-1])
     in_parallel(sort, list(pairwise([0, *cuts.tolist(), levels])), 1 if len(ranks) < _ONE_THREAD else None)
     return entries[1::2].copy()
-
-
-def with_superset(lists: ItemsetLists, *, equal: bool) -> NDArray[np.bool_]:
-    """bool[k]: whether another of the itemsets has one item more; `equal`: and the same support."""
-    flags = np.zeros(len(lists.supports), np.uint8)
-    _mark_supersets(lists.codes, lists.starts, lists.supports, flags)
-    found: NDArray[np.bool_] = flags & (_EQUAL_SUPERSET if equal else _SUPERSET) != 0
-    return found
-
-
-def taken(lists: ItemsetLists, order: NDArray[np.int64]) -> ItemsetLists:
-    """Some of the itemsets, in this order."""
-    starts, supports = np.empty(len(order) + 1, np.int64), np.empty(len(order), np.int64)
-    codes = np.empty(int((lists.starts[order + 1] - lists.starts[order]).sum()), np.int32)
-    copied = _copy_rows(*lists, order, starts, supports, codes)
-    return ItemsetLists(codes[:copied], starts, supports)

@@ -23,7 +23,7 @@ from dpmine.itemsets.counting.field import (
     pair_supports,
     searched,
 )
-from dpmine.itemsets.counting.lists import ListSearch
+from dpmine.itemsets.counting.lists import ClosedSearch, ListSearch
 from dpmine.itemsets.counting.rows import (
     frequent_rests,
     item_supports,
@@ -100,6 +100,16 @@ class Miner(SupportSource):
             return ItemsetLists.of([*alone, self.itemsets(smallest, threshold)])
         field = field_of(ranking, 3, _first(ranking, threshold), len(ranking.supports))
         return ListSearch(field, (smallest, largest), threshold, room).lists(alone)
+
+    def closed(self, sizes: tuple[int, int], threshold: int, room: ListRoom, *, maximal: bool) -> ItemsetLists:
+        """See `SupportSource`. Of units with one basket each they are found without their subsets."""
+        if not self._baskets.one_basket_each:
+            return super().closed(sizes, threshold, room, maximal=maximal)
+        ranking = self._ranked(threshold)
+        first = _first(ranking, threshold)
+        field = field_of(ranking, 3, first, len(ranking.supports))
+        supports = ranking.supports[first - field.first :]
+        return ClosedSearch(field, supports, sizes, threshold, room, maximal=maximal).lists([])
 
     def bounded_histogram(self, size: int, threshold: int, most: int | None) -> SupportHistogram | None:
         """See `SupportSource`. Pairs are counted in any case."""

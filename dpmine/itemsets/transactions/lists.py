@@ -10,6 +10,7 @@ import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.transactions.memory import TooManyItemsets, listed_cost, listing_cost, object_cost
+from dpmine.kernels import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,3 +137,23 @@ def by_size(miner: OfOneSize, sizes: tuple[int, int], threshold: int, room: List
     while len(parts[-1]) and sizes[0] + len(parts) <= sizes[1]:
         parts.append(room.itemsets(miner, sizes[0] + len(parts), threshold))
     return ItemsetLists.of(parts)
+
+
+_copy_rows, _mark_supersets = kernel("copy_rows"), kernel("mark_supersets")
+_SUPERSET, _EQUAL_SUPERSET = 1, 2  # bits of the last one's flags
+
+
+def with_superset(lists: ItemsetLists, *, equal: bool) -> NDArray[np.bool_]:
+    """bool[k]: whether another of the itemsets has one item more; `equal`: and the same support."""
+    flags = np.zeros(len(lists.supports), np.uint8)
+    _mark_supersets(lists.codes, lists.starts, lists.supports, flags)
+    found: NDArray[np.bool_] = flags & (_EQUAL_SUPERSET if equal else _SUPERSET) != 0
+    return found
+
+
+def taken(lists: ItemsetLists, order: NDArray[np.int64]) -> ItemsetLists:
+    """Some of the itemsets, in this order."""
+    starts, supports = np.empty(len(order) + 1, np.int64), np.empty(len(order), np.int64)
+    codes = np.empty(int((lists.starts[order + 1] - lists.starts[order]).sum()), np.int32)
+    copied = _copy_rows(*lists, order, starts, supports, codes)
+    return ItemsetLists(codes[:copied], starts, supports)

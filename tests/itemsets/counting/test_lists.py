@@ -14,9 +14,9 @@ from support.oracles.itemsets import Units, all_supports, baskets_of
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.counting import lists
-from dpmine.itemsets.counting.lists import order_of, taken, with_superset
+from dpmine.itemsets.counting.lists import order_of
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.transactions.lists import ItemsetLists, ListRoom, by_size
+from dpmine.itemsets.transactions.lists import ItemsetLists, ListRoom, by_size, taken, with_superset
 
 CATALOGUE = 9
 BASKET = st.frozensets(st.integers(0, CATALOGUE - 1), min_size=1, max_size=7)
