@@ -18,6 +18,7 @@ from mlxtend.frequent_patterns import association_rules
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.io.arrow import integer_array
+from dpmine.itemsets.counting.flags import FlagMaps
 from dpmine.itemsets.counting.lists import order_of
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.exact_supports import frozensets
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from numpy.typing import NDArray
+
+    from dpmine.itemsets.counting.flags import FlagMiner
+    from dpmine.itemsets.transactions.interface import SupportSource
 
 __all__ = ["apriori", "association_rules", "fpgrowth", "fpmax", "hmine"]
 
@@ -201,23 +205,27 @@ class _Cells(NamedTuple):
         rows: the frame's number of rows.
         items: int32[N], the frequent columns, increasing.
         supports: float64[N], the share of each.
-        baskets: of the rows with such an item; item c is column items[c].
+        miner: of the rows; item c is column items[c].
+        room: bytes that lists of itemsets may take.
         gaps: matrices of the items and of the known entries, packed by rows; None where no entry is missing.
     """
 
     rows: int
     items: NDArray[np.int32]
     supports: NDArray[np.float64]
-    baskets: BasketsInMemory
+    miner: FlagMiner | SupportSource
+    room: int
     gaps: tuple[NDArray[np.uint8], NDArray[np.uint8]] | None = None
 
     @classmethod
     def of(cls, df: pd.DataFrame, least: float) -> _Cells:
         """Those of a frame in which nothing is missing. Raises BadData."""
         columns = _sparse(df) if hasattr(df, "sparse") else _flags(df)
-        supports = np.asarray(columns.sum(axis=1)).ravel() / len(df)
-        frequent = np.flatnonzero(supports >= least).astype(np.int32)
-        return cls(len(df), frequent, supports[frequent], _baskets(columns[frequent]))
+        maps = FlagMaps.of(columns) if isinstance(columns, np.ndarray) else None
+        counts = np.asarray(columns.sum(axis=1)).ravel() if maps is None else maps.supports
+        supports = counts / len(df)
+        frequent = np.flatnonzero(supports >= least)
+        return cls(len(df), frequent.astype(np.int32), supports[frequent], *_mined(columns, maps, frequent))
 
     @classmethod
     def with_gaps(cls, df: pd.DataFrame, least: float) -> _Cells:
@@ -228,10 +236,11 @@ class _Cells(NamedTuple):
         held = _checked(dense.to_numpy().T, missing) & ~missing
         known = len(df) - missing.sum(axis=1)
         supports = np.divide(held.sum(axis=1), known, out=np.zeros(len(held)), where=known > 0)
-        frequent = np.flatnonzero(supports >= least).astype(np.int32)
-        held, missing = held[frequent], missing[frequent]
-        packed = np.packbits(held, axis=1), np.packbits(~missing, axis=1)
-        return cls(len(df), frequent, supports[frequent], _baskets(held | missing), packed)
+        frequent = np.flatnonzero(supports >= least)
+        packed = np.packbits(held[frequent], axis=1), np.packbits(~missing[frequent], axis=1)
+        maybe = held | missing
+        mined = _mined(maybe, FlagMaps.of(maybe), frequent)
+        return cls(len(df), frequent.astype(np.int32), supports[frequent], *mined, packed)
 
     def shares(self, found: ItemsetLists) -> NDArray[np.float64]:
         """The support of each itemset, as a share. Requires: sizes never decrease."""
@@ -246,6 +255,15 @@ class _Cells(NamedTuple):
             for packed in self.gaps
         )
         return np.asarray(np.divide(held, known, out=np.zeros(len(held)), where=known > 0), np.float64)
+
+
+def _mined(columns: Any, maps: FlagMaps | None, frequent: NDArray[np.int64]) -> tuple[FlagMiner | SupportSource, int]:
+    """A miner of the frequent columns, and the room beside it; `maps`: of all columns, where they are not sparse."""
+    budget = MemoryBudget.of(None)
+    if maps is not None and maps.is_fast(frequent):
+        return maps.miner(frequent), budget.whole
+    baskets = _baskets(columns[frequent])
+    return baskets.miner(), baskets.room_for_lists(budget)
 
 
 def _baskets(columns: Any) -> BasketsInMemory:
@@ -265,9 +283,9 @@ def _baskets(columns: Any) -> BasketsInMemory:
 
 def _by_size(cells: _Cells, least: float, longest: int, *, maximal: bool) -> tuple[ItemsetLists, NDArray[np.float64]]:
     """The itemsets by size, then by columns, and their shares."""
-    room = ListRoom(cells.baskets.room_for_lists(MemoryBudget.of(None)), longest, _FEWER, as_objects=True)
-    miner, threshold = cells.baskets.miner(), least_count(Fraction(least), cells.rows)
-    found = miner.closed((1, longest), threshold, room, maximal=True) if maximal else miner.lists((1, longest), threshold, room)
+    room = ListRoom(cells.room, longest, _FEWER, as_objects=True)
+    miner, sizes, threshold = cells.miner, (1, longest), least_count(Fraction(least), cells.rows)
+    found = miner.closed(sizes, threshold, room, maximal=True) if maximal else miner.lists(sizes, threshold, room)
     found = taken(found, order_of(found, np.zeros(len(found.supports), np.int64)))
     shares = cells.shares(found)
     if not (reached := shares >= least).all():

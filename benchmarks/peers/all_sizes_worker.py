@@ -1,7 +1,7 @@
 """Times one miner on the itemsets of all sizes of one data set, a run for every line of stdin: so runs alternate.
 
 Called as: python all_sizes_worker.py '{"miner": …, "path": …, "unit": [column], "basket": [], "item": column,
-"clean": …, "threshold": …}'. Prints one line of JSON for the loading, and one for each run: seconds and itemsets.
+"clean": …, "threshold": …, "target": "all" | "closed" | "maximal"}'. Prints one line of JSON for the loading, and one for each run: seconds and itemsets.
 """
 
 import gc
@@ -9,14 +9,30 @@ import json
 import sys
 from collections.abc import Callable
 
-from mining_worker import lists, load, timed
+from mining_worker import Transactions, csr, lists, load, timed
+
+TARGETS = {"all": "s", "closed": "c", "maximal": "m"}  # of pyfim
 
 
-def pyfim(job: dict, baskets: list[list]) -> Callable[[], int]:
+def pyfim(job: dict, data: Transactions) -> Callable[[], int]:
+    """Of "eclat o", o is the variant of the algorithm: what LCM does."""
     import fim
 
-    mine = getattr(fim, job["miner"])
-    return lambda: len(mine(baskets, target="s", supp=-job["threshold"], zmin=1))
+    name, *variant = job["miner"].split()
+    mine, baskets = getattr(fim, name), lists(data)
+    asked = {"target": TARGETS[job["target"]], "supp": -job["threshold"], "zmin": 1}
+    return lambda: len(mine(baskets, **asked, **({"algo": variant[0]} if variant else {})))
+
+
+def rusket(job: dict, data: Transactions) -> Callable[[], int]:
+    """The best that it chooses by itself of all sizes; of closed itemsets, LCM."""
+    from rusket import LCM, fpgrowth
+
+    matrix, names = csr(data), [str(label) for label in data[3].tolist()]
+    share = (job["threshold"] - 0.5) / matrix.shape[0]
+    if job["target"] == "closed":
+        return lambda: len(LCM(matrix, item_names=names, min_support=share).mine())
+    return lambda: len(fpgrowth(matrix, share, column_names=names))
 
 
 def dpmine(job: dict) -> Callable[[], int]:
@@ -24,6 +40,8 @@ def dpmine(job: dict) -> Callable[[], int]:
     from dpmine.itemsets.exact_supports import list_supports
 
     asked = {"unit": job["unit"], "item": job["item"], "size": "all", "min_support": job["threshold"]}
+    if job["target"] != "all":
+        asked[job["target"]] = True
     if job["miner"] == "dpmine frame":
         return lambda: len(list_supports(job["path"], **asked, as_objects=True).frame())
     return lambda: sum(map(len, list_supports(job["path"], **asked).batches(as_objects=False)))
@@ -35,8 +53,7 @@ def main() -> None:
         loading, mine = 0.0, dpmine(job)
     else:
         load(job)  # warms up
-        loading, baskets = timed(lambda: lists(load(job)))
-        mine = pyfim(job, baskets)
+        loading, mine = timed(lambda: (rusket if job["miner"] == "rusket" else pyfim)(job, load(job)))
     print(json.dumps({"seconds": loading}), flush=True)
     for _ in sys.stdin:
         gc.collect()

@@ -151,9 +151,14 @@ def field_of(ranking: ItemRanking, size: int, first: int, end: int) -> Field:
     if ranking.one_basket_each and dense(items, occurrences, ranking.baskets):
         every = np.arange(first, len(rows.labels), dtype=np.int32)
         maps = bitmaps(Rests(rows.labels, rows.items, rows.starts, rows.units), every, NO_PAIRS)
-        return Field(maps, 0, end - first, comb(items, min(size, 3)) * maps.width // 8)
+        return Field(maps, 0, end - first, steps_in_maps(items, size, maps.width))
     begun = int(rows.item_starts[end] - rows.item_starts[first])
     return Field(rows, first, end, begun * len(rows.items) // max(1, len(rows.units)))
+
+
+def steps_in_maps(items: int, size: int, width: int) -> int:
+    """A forecast of `Field.steps` for bitmaps of some words."""
+    return comb(items, min(size, 3)) * width // 8
 
 
 def few_partners_field(rests: Rests, size: int, threshold: int) -> Field | None:
