@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from contextlib import closing
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 21  # item codes that a thread writes down before it makes room for more
 _THREAD_STEPS = 20_000  # of a forecast for triples: fewer are not worth a second thread
-_SMALL_STEPS = 200_000  # of such a forecast: a first small chunk is filled at once, sooner than a thread begins
+_SMALL_STEPS = 1_000_000  # of such a forecast: a first small chunk is filled at once, sooner than a thread begins
 _SMALL_CHUNK = 1 << 12
 _CODE = 4  # bytes of an item code
 _DONE, _FULL = 0, 1  # what the kernels return
@@ -39,13 +40,17 @@ class ListSearch:
         self._sizes = sizes
         self._threshold = threshold
         self._room = room
-        self._deepest = _deepest(sizes, room)
+        self._deepest = self._most_items()
         self._next = np.array([field.first], np.int64)
         threads = min(thread_count(), 1 + field.steps // _THREAD_STEPS)
         self._stop, self._done = np.ones(1, np.int64), np.zeros(threads)
         self._used = np.zeros(threads, np.int64)
         self._paths = [np.zeros(self._deepest + 1, np.int64) for _ in range(threads)]
         self._is_small = sizes[0] == 2 and field.steps < _SMALL_STEPS  # so every step finds an itemset, or ends soon
+
+    def _most_items(self) -> int:
+        """An itemset with more of them ends the search: at least 2."""
+        return _deepest(self._sizes, self._room)
 
     def lists(self, known: list[Itemsets]) -> ItemsetLists:
         """What is known and what is found; raises BadParameter before it takes more than there is room for."""
@@ -142,6 +147,10 @@ class ClosedSearch(ListSearch):
         self._maximal = maximal
         self._is_small = field.steps < _SMALL_STEPS
 
+    def _most_items(self) -> int:
+        """There is no such number: subsets are not listed."""
+        return max(2, self._sizes[0])
+
     def _search(self, chunk: Lists, watch: Watch) -> int:
         search = _list_closed_maps if isinstance(self._field.where, Bitmaps) else _list_closed_rows
         where, end = self._field.where, self._field.end
@@ -149,11 +158,9 @@ class ClosedSearch(ListSearch):
 
 
 def _deepest(sizes: tuple[int, int], room: ListRoom) -> int:
-    """The most items of an itemset whose subsets may fit."""
-    deepest = sizes[0]
-    while deepest < sizes[1] and room.subsets(deepest + 1, sizes[0]) <= room.left:
-        deepest += 1
-    return deepest
+    """The most items of an itemset whose subsets may fit. With 64 items more than the least there are 2^64 of them."""
+    larger = range(sizes[0] + 1, min(sizes[1], sizes[0] + 64) + 1)
+    return sizes[0] + bisect_right(larger, room.left, key=lambda items: room.subsets(items, sizes[0]))
 
 
 def _joined(chunks: list[Lists]) -> ItemsetLists:
