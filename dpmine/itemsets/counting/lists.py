@@ -24,6 +24,7 @@ _CHUNK = 1 << 21  # item codes that a thread writes down before it makes room fo
 _THREAD_STEPS = 20_000  # of a forecast for triples: fewer are not worth a second thread
 _SMALL_STEPS = 1_000_000  # of such a forecast: a first small chunk is filled at once, sooner than a thread begins
 _SMALL_CHUNK = 1 << 12
+_FEW_ITEMS = 16  # that have so few subsets that any search is short
 _CODE = 4  # bytes of an item code
 _DONE, _FULL = 0, 1  # what the kernels return
 
@@ -145,7 +146,8 @@ class ClosedSearch(ListSearch):
         super().__init__(field, sizes, threshold, room)
         self._supports = supports
         self._maximal = maximal
-        self._is_small = field.steps < _SMALL_STEPS
+        finds = sizes[0] <= 2 and not maximal  # so every step finds an itemset, or ends soon
+        self._is_small = field.steps < _SMALL_STEPS and (finds or len(supports) <= _FEW_ITEMS)
 
     def _most_items(self) -> int:
         """There is no such number: subsets are not listed."""
