@@ -6,7 +6,8 @@ Parquet through the whole library call; the peers' figure is reading, conversion
 reading of the columns. Best of a few runs; every miner is a process of its own, cut off after the limit.
 The peers live in .venv-peers-mining (benchmarks/peers/mining_requirements.txt).
 Then all sizes at once (--only all-sizes), closed and maximal itemsets (--only closed maximal): from Parquet to Arrow,
-beside the mining of the best peer alone, and beside its loading and mining. Peers are pyfim's algorithms ("eclat o" is
+beside the mining of the best peer alone, and beside its loading and mining; and mining of baskets in memory beside
+mining. Peers are pyfim's algorithms ("eclat o" is
 its LCM) and rusket, with its LCM for closed itemsets. Runs alternate, and the peers' search for garbage is off.
 Last come one-hot tables of up to 100,000 columns, beside mlxtend on the same frame, and dpmine.frequent_patterns beside
 mlxtend's own functions, on frames of the sizes of its speed tests (names for --only: one-hot, frequent-patterns).
@@ -48,6 +49,7 @@ ALL_SIZES_CASES = [
     ("groceries", 10),
     ("invoices", 200),
 ]
+ALL_SIZES_WAYS = ("dpmine", "dpmine frame", "dpmine mining")
 CLOSED = ("closed", "maximal")
 LIST_PEERS = {
     "all": ("eclat", "fpgrowth", "sam", "relim", "rusket"),
@@ -250,9 +252,9 @@ def one_hot_tables(columns: tuple[int, ...], limit: float) -> None:
 def all_sizes(folder: Path, rounds: int, target: str) -> None:
     """The ratios of best times; the peers' slow algorithms run once."""
     print(f"\n{target}: milliseconds from Parquet to Arrow and to a frame, of the best peer's loading, of its mining")
-    known, ratios = {data.name: data for data in SETS}, {"mining": [], "loading and mining": []}
+    known, ratios = {data.name: data for data in SETS}, {"mining": [], "loading and mining": [], "both mining": []}
     peers = LIST_PEERS[target]
-    miners = ("dpmine", "dpmine frame", *peers)
+    miners = (*ALL_SIZES_WAYS, *peers)
     for name, threshold in ALL_SIZES_CASES:
         data = known[name]
         job = {"path": str(folder / f"{data.file}.parquet"), "unit": [data.unit], "basket": [], "item": data.item}
@@ -272,10 +274,12 @@ def all_sizes(folder: Path, rounds: int, target: str) -> None:
         whole = min(best[miner] + loading[miner] for miner in peers)
         for kind, theirs in (("mining", best[peer]), ("loading and mining", whole)):
             ratios[kind].append(theirs / ours)
+        ratios["both mining"].append(best[peer] / best["dpmine mining"])
         times = [1000 * each for each in (ours, best["dpmine frame"], loading[peer], best[peer])]
         print(
             f"{name:>14} {threshold:>5}{found['dpmine']:>8} itemsets: {', '.join(f'{each:.0f}' for each in times)} "
-            f"{peer}: {best[peer] / ours:.2f} times, frame {best[peer] / best['dpmine frame']:.2f}",
+            f"{peer}: {best[peer] / ours:.2f} times, frame {best[peer] / best['dpmine frame']:.2f}, "
+            f"mining beside mining {ratios['both mining'][-1]:.2f}",
             flush=True,
         )
         if abs(found["dpmine"] - found[peer]) > 1:  # pyfim drops the empty set alone, and items of all baskets

@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Callable
 
-from mining_worker import Transactions, csr, lists, load, timed
+from mining_worker import Transactions, baskets, csr, lists, load, timed
 
 TARGETS = {"all": "s", "closed": "c", "maximal": "m"}  # of pyfim
 
@@ -47,13 +47,33 @@ def dpmine(job: dict) -> Callable[[], int]:
     return lambda: sum(map(len, list_supports(job["path"], **asked).batches(as_objects=False)))
 
 
+def dpmine_mining(job: dict, data: Transactions) -> Callable[[], int]:
+    """From baskets in memory, as the peers' mining; the itemsets in order."""
+    from dpmine.itemsets.counting.lists import order_of
+    from dpmine.itemsets.counting.miner import Miner
+    from dpmine.itemsets.transactions.lists import ListRoom
+
+    ready, sizes = baskets(data), (1, 999_999_999)
+
+    def mine() -> int:
+        room, miner = ListRoom(1 << 34, sizes[1], "", as_objects=False), Miner(ready)
+        if job["target"] == "all":
+            return len(order_of(miner.lists(sizes, job["threshold"], room)))
+        return len(order_of(miner.closed(sizes, job["threshold"], room, maximal=job["target"] == "maximal")))
+
+    return mine
+
+
+MINING = {"rusket": rusket, "dpmine mining": dpmine_mining}
+
+
 def main() -> None:
     job = json.loads(sys.argv[1])
-    if job["miner"].startswith("dpmine"):
+    if job["miner"] in {"dpmine", "dpmine frame"}:
         loading, mine = 0.0, dpmine(job)
     else:
         load(job)  # warms up
-        loading, mine = timed(lambda: (rusket if job["miner"] == "rusket" else pyfim)(job, load(job)))
+        loading, mine = timed(lambda: MINING.get(job["miner"], pyfim)(job, load(job)))
     print(json.dumps({"seconds": loading}), flush=True)
     for _ in sys.stdin:
         gc.collect()
