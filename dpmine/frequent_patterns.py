@@ -293,11 +293,11 @@ def _by_size(cells: _Cells, least: float, longest: int, *, maximal: bool) -> tup
     return found._replace(codes=cells.items[found.codes]), shares
 
 
-def _is_sparse(df: pd.DataFrame) -> bool:
-    """Whether all columns are; to ask the first one before takes a tenth of the time of a small frame less."""
+def _is_sparse(df: Any) -> bool:
+    """Whether all columns are. To ask the first one before saves a tenth of the time of a small frame."""
     import pandas as pd
 
-    return isinstance(df.dtypes.iat[0], pd.SparseDtype) and hasattr(df, "sparse")
+    return isinstance(df.dtypes.iloc[0], pd.SparseDtype) and hasattr(df, "sparse")
 
 
 def _flags(df: pd.DataFrame) -> NDArray[np.bool_]:

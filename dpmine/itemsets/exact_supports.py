@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
-    from dpmine.itemsets.release.supports import Item, Itemset
+    from dpmine.itemsets.release.supports import Item
     from dpmine.itemsets.transactions.lists import ItemsetLists
 
 

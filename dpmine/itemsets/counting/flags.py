@@ -56,7 +56,7 @@ class FlagMaps:
         """Whether intersecting these columns is faster than a walk through the rows: measured, in ns."""
         items, occurrences = len(columns), int(self.supports[columns].sum())
         walked = 9 * occurrences + 1.5 * occurrences * occurrences / max(1, self.rows)
-        return items * (items - 1) / 2 * (2 + 0.15 * self.words.shape[1]) < walked
+        return bool(items * (items - 1) / 2 * (2 + 0.15 * self.words.shape[1]) < walked)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.itemsets.counting.arrays import Bitmaps, Lists, Watch
+from dpmine.itemsets.counting.first_pass import items_together
 from dpmine.itemsets.counting.rows import in_parallel, streamed, thread_count
 from dpmine.itemsets.transactions.lists import ItemsetLists
 from dpmine.kernels import INSTRUCTIONS, kernel
@@ -24,6 +25,8 @@ _CHUNK = 1 << 21  # item codes that a thread writes down before it makes room fo
 _THREAD_STEPS = 20_000  # of a forecast for triples: fewer are not worth a second thread
 _SMALL_STEPS = 1_000_000  # of such a forecast: a first small chunk is filled at once, sooner than a thread begins
 _SMALL_CHUNK = 1 << 12
+_MOST_TOGETHER = 64  # items, with more than 10^19 subsets
+_LONG_STEPS = 10_000_000  # of such a forecast: before it is worth a look whether the itemsets will fit
 _FEW_ITEMS = 16  # that have so few subsets that any search is short
 _CODE = 4  # bytes of an item code
 _DONE, _FULL = 0, 1  # what the kernels return
@@ -49,6 +52,14 @@ class ListSearch:
         self._paths = [np.zeros(self._deepest + 1, np.int64) for _ in range(threads)]
         self._is_small = sizes[0] == 2 and field.steps < _SMALL_STEPS  # so every step finds an itemset, or ends soon
 
+    def _require_room(self) -> None:
+        """Raises BadParameter where the subsets of one frequent itemset take more than there is."""
+        if self._field.steps < _LONG_STEPS:
+            return
+        items = items_together(self._field, self._threshold, _MOST_TOGETHER)
+        if self._room.subsets(items, self._sizes[0]) > self._room.left:
+            raise self._room.too_many(self._room.counted_subsets(items, self._sizes[0]))
+
     def _most_items(self) -> int:
         """An itemset with more of them ends the search: at least 2."""
         return _deepest(self._sizes, self._room)
@@ -61,6 +72,7 @@ class ListSearch:
             chunk, is_done = self._fill(0, _SMALL_CHUNK)
             chunks.append(chunk)
         if not is_done:
+            self._require_room()
             with closing(streamed(self._found, range(len(self._done)), len(self._done), self)) as parts:
                 for part in parts:
                     chunks += part
@@ -148,6 +160,9 @@ class ClosedSearch(ListSearch):
         self._maximal = maximal
         finds = sizes[0] <= 2 and not maximal  # so every step finds an itemset, or ends soon
         self._is_small = field.steps < _SMALL_STEPS and (finds or len(supports) <= _FEW_ITEMS)
+
+    def _require_room(self) -> None:
+        """Of closed itemsets there may be one, whatever its subsets are."""
 
     def _most_items(self) -> int:
         """There is no such number: subsets are not listed."""

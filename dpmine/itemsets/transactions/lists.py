@@ -108,9 +108,10 @@ class ListRoom:
             raise self.too_many()
         return found
 
-    def too_many(self) -> BadParameter:
-        """What is raised."""
-        return BadParameter(f"The itemsets do not fit into the memory limit: {self.advice}.")
+    def too_many(self, least: int = 0) -> BadParameter:
+        """What is raised. `least`: how many itemsets there are at least, where that is known."""
+        count = f", at least {least:,}," if least else ""
+        return BadParameter(f"The itemsets{count} do not fit into the memory limit: {self.advice}.")
 
     def cost(self, size: int) -> int:
         """Bytes of an itemset."""
@@ -120,6 +121,10 @@ class ListRoom:
         """Bytes of the subsets of one frequent itemset, from `smallest` items to the largest size."""
         sizes = range(smallest, min(self.largest, items) + 1)
         return sum(comb(items, size) * self.cost(size) for size in sizes)
+
+    def counted_subsets(self, items: int, smallest: int) -> int:
+        """How many subsets one frequent itemset has, from `smallest` items to the largest size."""
+        return sum(comb(items, size) for size in range(smallest, min(self.largest, items) + 1))
 
     def _larger(self, miner: OfOneSize, found: Itemsets, threshold: int) -> int:
         """Bytes of the larger subsets of one frequent itemset: to list millions before the rejection takes long."""
