@@ -1,8 +1,8 @@
 """Times one miner on the itemsets of all sizes of one data set, a run for every line of stdin: so runs alternate.
 
 Called as: python all_sizes_worker.py '{"miner": …, "path": …, "unit": [column], "basket": [], "item": column,
-"clean": …, "threshold": …, "target": "all" | "closed" | "maximal"}'. Prints one line of JSON for the loading, and one for
-each run: seconds and itemsets.
+"clean": …, "threshold": …, "target": "all" | "closed" | "maximal"}'. Prints one line of JSON for the loading, and one
+for each run: seconds and itemsets.
 """
 
 import gc

@@ -27,7 +27,7 @@ _SMALL_STEPS = 1_000_000  # of such a forecast: a first small chunk is filled at
 _SMALL_CHUNK = 1 << 12
 _MOST_TOGETHER = 64  # items, with more than 10^19 subsets
 _LONG_STEPS = 10_000_000  # of such a forecast: before it is worth a look whether the itemsets will fit
-_FEW_ITEMS = 16  # that have so few subsets that any search is short
+_FEW_WORDS = 1 << 22  # of bitmaps of all subsets of the items: with fewer, any search is short
 _CODE = 4  # bytes of an item code
 _DONE, _FULL = 0, 1  # what the kernels return
 
@@ -159,7 +159,9 @@ class ClosedSearch(ListSearch):
         self._supports = supports
         self._maximal = maximal
         finds = sizes[0] <= 2 and not maximal  # so every step finds an itemset, or ends soon
-        self._is_small = field.steps < _SMALL_STEPS and (finds or len(supports) <= _FEW_ITEMS)
+        width = field.where.width if isinstance(field.where, Bitmaps) else len(field.where.units) // 64 + 1
+        is_bounded = len(supports) < _FEW_WORDS.bit_length() and width << len(supports) <= _FEW_WORDS
+        self._is_small = field.steps < _SMALL_STEPS and (finds or is_bounded)
 
     def _require_room(self) -> None:
         """Of closed itemsets there may be one, whatever its subsets are."""
