@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.release.supports import Item
+    from dpmine.itemsets.transactions.interface import SupportSource
     from dpmine.itemsets.transactions.lists import ItemsetLists
 
 
@@ -221,9 +222,7 @@ def list_supports(
             raise DryRun("supports", _NO_GUARANTEE)
 
     columns = Columns.of(unit, basket, item, items, one_hot, attributes, missing, cut)
-    if maximal and closed:
-        raise BadParameter("`maximal` and `closed` exclude each other: every maximal itemset is closed.")
-    sizes = parse_sizes(_ALL_SIZES if size == "all" else size)
+    sizes = _sizes(size, maximal=maximal, closed=closed)
     limit = count_or_share("min_support", min_support)
     budget = MemoryBudget.of(memory)
     read = read_transactions(
@@ -241,13 +240,24 @@ def list_supports(
         threshold = limit if isinstance(limit, int) else least_count(limit, baskets.total_units)
         advice = _FOR_FRAMES if as_objects else _FOR_FILES
         room = ListRoom(baskets.room_for_lists(budget), sizes[1], advice, as_objects)
-        miner = baskets.miner()
-        if maximal or closed:
-            lists = miner.closed(sizes, threshold, room, maximal=maximal)
-        else:
-            lists = miner.lists(sizes, threshold, room)
+        lists = _found(baskets.miner(), sizes, threshold, room, maximal=maximal, closed=closed)
         units = baskets.total_units if as_fraction else None
     return ListedSupports(lists, order_of(lists), units, baskets.labels)
+
+
+def _sizes(size: Sizes, *, maximal: bool, closed: bool) -> tuple[int, int]:
+    """The smallest and the largest size. Raises BadParameter."""
+    if maximal and closed:
+        raise BadParameter("`maximal` and `closed` exclude each other: every maximal itemset is closed.")
+    return parse_sizes(_ALL_SIZES if size == "all" else size)
+
+
+def _found(
+    miner: SupportSource, sizes: tuple[int, int], threshold: int, room: ListRoom, *, maximal: bool, closed: bool
+) -> ItemsetLists:
+    if maximal or closed:
+        return miner.closed(sizes, threshold, room, maximal=maximal)
+    return miner.lists(sizes, threshold, room)
 
 
 def frozensets(lists: ItemsetLists, order: NDArray[np.int64] | None, names: list[Item]) -> NDArray[np.object_]:
