@@ -5,8 +5,10 @@ own input, its conversion timed apart) to all itemsets of the size; ours builds 
 Parquet through the whole library call; the peers' figure is reading, conversion and mining. The floor is Arrow's
 reading of the columns. Best of a few runs; every miner is a process of its own, cut off after the limit.
 The peers live in .venv-peers-mining (benchmarks/peers/mining_requirements.txt).
-Then all sizes at once (--only all-sizes): from Parquet to Arrow, beside the mining of pyfim's best algorithm alone, and
-beside its loading and mining; runs alternate, and its search for garbage is off.
+Then all sizes at once (--only all-sizes), closed and maximal itemsets (--only closed maximal): from Parquet to Arrow,
+beside the mining of the best peer alone, and beside its loading and mining; and mining of baskets in memory beside
+mining. Peers are pyfim's algorithms ("eclat o" is its LCM) and, of all sizes, rusket. Runs alternate, and the peers'
+search for garbage is off.
 Last come one-hot tables of up to 100,000 columns, beside mlxtend on the same frame, and dpmine.frequent_patterns beside
 mlxtend's own functions, on frames of the sizes of its speed tests (names for --only: one-hot, frequent-patterns).
 Usage: python benchmarks/bench_mining.py [--data FOLDER] [--quick] [--only NAME …] [--limit SECONDS]
@@ -47,7 +49,13 @@ ALL_SIZES_CASES = [
     ("groceries", 10),
     ("invoices", 200),
 ]
-PYFIM = ("eclat", "fpgrowth", "sam", "relim")
+ALL_SIZES_WAYS = ("dpmine", "dpmine frame", "dpmine mining")
+CLOSED = ("closed", "maximal")
+LIST_PEERS = {
+    "all": ("eclat", "fpgrowth", "sam", "relim", "rusket"),
+    "closed": ("eclat", "eclat o", "fpgrowth", "sam", "relim"),  # rusket's LCM takes more than a minute on retail
+    "maximal": ("eclat", "eclat o", "fpgrowth", "sam", "relim"),
+}
 ONE_HOT_ROWS = (10, 2000)
 ONE_HOT_COLUMNS = (1000, 4000, 20_000, 100_000)
 
@@ -241,39 +249,40 @@ def one_hot_tables(columns: tuple[int, ...], limit: float) -> None:
                 print(f"{rows:>5} x {wide:<7} size {size}: {', '.join(cells)}", flush=True)
 
 
-def all_sizes(folder: Path, rounds: int) -> None:
-    """The ratios of best times; pyfim's slow algorithms run once."""
-    print("\nall sizes: milliseconds from Parquet to Arrow and to a frame, of pyfim's loading, of its best mining")
-    known, ratios = {data.name: data for data in SETS}, {"mining": [], "loading and mining": []}
-    miners = ("dpmine", "dpmine frame", *PYFIM)
+def all_sizes(folder: Path, rounds: int, target: str) -> None:
+    """The ratios of best times; the peers' slow algorithms run once."""
+    print(f"\n{target}: milliseconds from Parquet to Arrow and to a frame, of the best peer's loading, of its mining")
+    known, ratios = {data.name: data for data in SETS}, {"mining": [], "loading and mining": [], "both mining": []}
+    peers = LIST_PEERS[target]
+    miners = (*ALL_SIZES_WAYS, *peers)
     for name, threshold in ALL_SIZES_CASES:
         data = known[name]
         job = {"path": str(folder / f"{data.file}.parquet"), "unit": [data.unit], "basket": [], "item": data.item}
-        job |= {"clean": data.file != "online_retail", "threshold": threshold}
+        job |= {"clean": data.file != "online_retail", "threshold": threshold, "target": target}
         workers = {miner: started({**job, "miner": miner}) for miner in miners}
-        loading = min(reply(workers[miner])["seconds"] for miner in PYFIM)
-        for miner in miners[:2]:
-            reply(workers[miner])
+        loading = {miner: reply(workers[miner])["seconds"] for miner in miners}
         best, found = dict.fromkeys(miners, math.inf), {}
         for _ in range(rounds):
-            fast = 2 * min(best[miner] for miner in PYFIM)
+            fast = 2 * min(best[miner] for miner in peers)
             for miner in miners:
-                if best[miner] == math.inf or miner not in PYFIM or best[miner] <= fast:
+                if best[miner] == math.inf or miner not in peers or best[miner] <= fast:
                     answer = reply(workers[miner], ask=True)
                     best[miner], found[miner] = min(best[miner], answer["seconds"]), answer["found"]
         for worker in workers.values():
             worker.kill()
-        peer = min(PYFIM, key=best.__getitem__)
-        mining, ours = best[peer], best["dpmine"]
-        for kind, theirs in (("mining", mining), ("loading and mining", loading + mining)):
+        peer, ours = min(peers, key=best.__getitem__), best["dpmine"]
+        whole = min(best[miner] + loading[miner] for miner in peers)
+        for kind, theirs in (("mining", best[peer]), ("loading and mining", whole)):
             ratios[kind].append(theirs / ours)
-        times = [1000 * each for each in (ours, best["dpmine frame"], loading, mining)]
+        ratios["both mining"].append(best[peer] / best["dpmine mining"])
+        times = [1000 * each for each in (ours, best["dpmine frame"], loading[peer], best[peer])]
         print(
             f"{name:>14} {threshold:>5}{found['dpmine']:>8} itemsets: {', '.join(f'{each:.0f}' for each in times)} "
-            f"{peer}: {mining / ours:.2f} times, frame {mining / best['dpmine frame']:.2f}",
+            f"{peer}: {best[peer] / ours:.2f} times, frame {best[peer] / best['dpmine frame']:.2f}, "
+            f"mining beside mining {ratios['both mining'][-1]:.2f}",
             flush=True,
         )
-        if found["dpmine"] - found[peer] not in {0, 1}:  # pyfim drops the empty set alone, and items of all baskets
+        if abs(found["dpmine"] - found[peer]) > 1:  # pyfim drops the empty set alone, and items of all baskets
             print(f"   {peer} found {found[peer]} itemsets")
     summary(ratios)
 
@@ -320,8 +329,9 @@ def main() -> None:
         table(data, run_set(data, arguments.data, sizes, limit), ratios)
     if ratios:
         summary(ratios)
-    if PEERS.exists() and (wanted is None or ALL_SIZES in wanted):
-        all_sizes(arguments.data, rounds=7)
+    for target, name in zip(LIST_PEERS, (ALL_SIZES, *CLOSED), strict=True):
+        if PEERS.exists() and (wanted is None or name in wanted):
+            all_sizes(arguments.data, 7, target)
     if wanted is None or ONE_HOT in wanted:
         one_hot_tables(ONE_HOT_COLUMNS, arguments.limit)
     if wanted is None or PATTERNS in wanted:

@@ -40,6 +40,7 @@ SHAPES = {
     "measure": "n r+1 r c c c",
     "number_codes": "n c c",
     "occurring": "n c",
+    "pack_flags": "c*r r c b c c",
     "packed": "2*n 2 c bits n",
     "pairs_by_difference": "n n -3 3 0 5 number 6 7",
     "partners_of": "c*c number c",
@@ -126,10 +127,38 @@ def searches(data: bytes) -> None:
     require(
         {itemset: n for itemset, n in listed.items() if len(itemset) == size} == wanted, "itemsets of several sizes"
     )
+    _require_closed(miner, units, threshold)
     require(miner.histogram(size, threshold).to_dict() == dict(Counter(wanted.values())), "supports")
     support, number = threshold + choices.byte() % 3, choices.byte() % 9
     one = ask(lambda: miner.nth(size, support, number))
     require(wanted.get(one) == support, "the itemset of a number")
+
+
+def _require_closed(miner: Miner, units: list[list[set[int]]], threshold: int) -> None:
+    """Closed and maximal itemsets of up to three items, by their definition."""
+    every: Counter[frozenset[int]] = Counter()
+    for unit in units:
+        every.update(
+            {frozenset(some) for basket in unit for size in range(1, 5) for some in combinations(sorted(basket), size)}
+        )
+    frequent = {items: support for items, support in every.items() if support >= threshold}
+    above: dict[frozenset[int], int] = {}  # the largest support of what has one item more
+    for items, support in frequent.items():
+        for item in items:
+            above[items - {item}] = max(above.get(items - {item}, 0), support)
+    for maximal in (False, True):
+        found = miner.closed((1, 3), threshold, ListRoom(10**9, 4, "", as_objects=False), maximal=maximal)
+        starts, codes = found.starts.tolist(), found.codes.tolist()
+        told = {frozenset(codes[a:b]): n for a, b, n in zip(starts, starts[1:], found.supports.tolist(), strict=False)}
+        require(
+            told
+            == {
+                items: support
+                for items, support in frequent.items()
+                if len(items) <= 3 and (items not in above if maximal else above.get(items) != support)
+            },
+            "maximal itemsets" if maximal else "closed itemsets",
+        )
 
 
 def _baskets(units: list[list[set[int]]], items: int) -> Baskets:

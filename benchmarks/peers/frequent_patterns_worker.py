@@ -1,7 +1,8 @@
 """Times dpmine.frequent_patterns beside mlxtend's own, on frames of the sizes of mlxtend's speed tests.
 
-Called as: python frequent_patterns_worker.py. Three frames: baskets of five groups of items, 2,400 × 90 and
-10,000 × 240, up to four items at 4.5 and 3 % of the rows; and 10,000 × 400 columns of which few are frequent, at 1 %.
+Called as: python frequent_patterns_worker.py. Five frames: 100 × 20 and 1,500 × 40 independent columns, at 10 and 3 %;
+baskets of five groups of items, 2,400 × 90 and 10,000 × 240, up to four items at 4.5 and 3 % of the rows; and
+10,000 × 400 columns of which few are frequent, at 1 %. fpmax has no largest size: mlxtend's lists others with one.
 Prints one line of JSON for each frame and call: the seconds of either, the best of runs that alternate, and how many
 itemsets there are. Ends with an error where the two differ.
 """
@@ -19,6 +20,7 @@ from dpmine import frequent_patterns as ours
 
 ROUNDS = 3
 SEED = 20_261
+CALLS = ("fpgrowth", "apriori", "hmine", "fpmax")
 
 
 def grouped(rows: int, groups: int, width: int = 6) -> pd.DataFrame:
@@ -39,7 +41,15 @@ def rare(rows: int = 10_000, columns: int = 400) -> pd.DataFrame:
     return pd.DataFrame(draws.random((rows, columns)) < shares, columns=[f"item {column}" for column in range(columns)])
 
 
+def independent(rows: int, columns: int, most: float) -> pd.DataFrame:
+    draws = np.random.default_rng(SEED)
+    held = draws.random((rows, columns)) < draws.uniform(0.05, most, columns)
+    return pd.DataFrame(held, columns=[f"item {column}" for column in range(columns)])
+
+
 def cases() -> Iterator[tuple[str, pd.DataFrame, dict[str, object]]]:
+    yield "100 x 20", independent(100, 20, 0.6), {"min_support": 0.1, "max_len": None}
+    yield "1500 x 40", independent(1500, 40, 0.5), {"min_support": 0.03, "max_len": None}
     yield "2400 x 90", grouped(2400, 18, 5), {"min_support": 0.045, "max_len": 4}
     yield "10000 x 240", grouped(10_000, 40), {"min_support": 0.03, "max_len": 4}
     yield "10000 x 400", rare(), {"min_support": 0.01, "max_len": None}
@@ -58,7 +68,7 @@ def listed(found: pd.DataFrame) -> dict[object, float]:
 def main() -> None:
     warnings.simplefilter("ignore")
     for size, frame, parameters in cases():
-        for name in ("fpgrowth", "apriori"):
+        for name in CALLS if parameters["max_len"] is None else CALLS[:3]:
             calls = [
                 lambda module=module, name=name, frame=frame, parameters=parameters: getattr(module, name)(
                     frame, use_colnames=True, **parameters

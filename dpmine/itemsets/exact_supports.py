@@ -17,8 +17,8 @@ from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, is_integer
 from dpmine.io.python_values import as_texts, items_of
 from dpmine.io.source import ColumnNames, Columns, Cuts
-from dpmine.itemsets.counting.lists import order_of, taken, with_superset
-from dpmine.itemsets.transactions.lists import ListRoom
+from dpmine.itemsets.counting.lists import order_of
+from dpmine.itemsets.transactions.lists import ListRoom, taken
 from dpmine.itemsets.transactions.memory import MemoryBudget
 from dpmine.ledger.charging import DryRun
 from dpmine.options.names import LOCAL
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
-    from dpmine.itemsets.release.supports import Item, Itemset
+    from dpmine.itemsets.release.supports import Item
+    from dpmine.itemsets.transactions.interface import SupportSource
     from dpmine.itemsets.transactions.lists import ItemsetLists
 
 
@@ -221,7 +222,7 @@ def list_supports(
             raise DryRun("supports", _NO_GUARANTEE)
 
     columns = Columns.of(unit, basket, item, items, one_hot, attributes, missing, cut)
-    sizes, further = _sizes(size, maximal=maximal, closed=closed)
+    sizes = _sizes(size, maximal=maximal, closed=closed)
     limit = count_or_share("min_support", min_support)
     budget = MemoryBudget.of(memory)
     read = read_transactions(
@@ -238,36 +239,52 @@ def list_supports(
         baskets = read.transactions
         threshold = limit if isinstance(limit, int) else least_count(limit, baskets.total_units)
         advice = _FOR_FRAMES if as_objects else _FOR_FILES
-        room = ListRoom(baskets.room_for_lists(budget), further, advice, as_objects)
-        lists = baskets.miner().lists((sizes[0], further), threshold, room)
+        room = ListRoom(baskets.room_for_lists(budget), sizes[1], advice, as_objects)
+        lists = _found(baskets.miner(), sizes, threshold, room, maximal=maximal, closed=closed)
         units = baskets.total_units if as_fraction else None
-    order = order_of(lists)
-    if maximal or closed:
-        order = order[(~with_superset(lists, equal=closed) & (lists.sizes <= sizes[1]))[order]]
-    return ListedSupports(lists, order, units, baskets.labels)
+    return ListedSupports(lists, order_of(lists), units, baskets.labels)
 
 
-def _sizes(size: Sizes, *, maximal: bool, closed: bool) -> tuple[tuple[int, int], int]:
-    """The smallest and the largest size, and the largest one searched: what contains an itemset decides about it."""
+def _sizes(size: Sizes, *, maximal: bool, closed: bool) -> tuple[int, int]:
+    """The smallest and the largest size. Raises BadParameter."""
     if maximal and closed:
         raise BadParameter("`maximal` and `closed` exclude each other: every maximal itemset is closed.")
-    sizes = parse_sizes(_ALL_SIZES if size == "all" else size)
-    return sizes, sizes[1] + (maximal or closed)
+    return parse_sizes(_ALL_SIZES if size == "all" else size)
 
 
-def frozensets(lists: ItemsetLists, order: NDArray[np.int64], names: list[Item]) -> NDArray[np.object_]:
-    """The itemsets in this order as Python objects; names[c] stands for code c."""
+def _found(
+    miner: SupportSource, sizes: tuple[int, int], threshold: int, room: ListRoom, *, maximal: bool, closed: bool
+) -> ItemsetLists:
+    if maximal or closed:
+        return miner.closed(sizes, threshold, room, maximal=maximal)
+    return miner.lists(sizes, threshold, room)
+
+
+def frozensets(lists: ItemsetLists, order: NDArray[np.int64] | None, names: list[Item]) -> NDArray[np.object_]:
+    """The itemsets in this order as Python objects; names[c] stands for code c. None: as they are, by size."""
     name_of = np.empty(len(names), object)
     name_of[:] = names
+    sizes = lists.sizes if order is None else lists.sizes[order]
+    found, counts, begin = np.empty(len(sizes), object), np.bincount(sizes), 0
     with _collector_at_rest():
-        return np.fromiter(_frozensets(lists, order, name_of), object, len(order))
+        for size in np.flatnonzero(counts).tolist():
+            if order is None:
+                end = begin + int(counts[size])
+                codes = lists.codes[lists.starts[begin] : lists.starts[end]]
+                found[begin:end] = _of_size(size, name_of[codes])
+                begin = end
+                continue
+            places = np.flatnonzero(sizes == size)
+            for first in range(0, len(places), _ITEMSETS_PER_BLOCK):
+                some = places[first : first + _ITEMSETS_PER_BLOCK]
+                found[some] = _of_size(size, name_of[taken(lists, order[some]).codes])
+    return found
 
 
-def _frozensets(lists: ItemsetLists, order: NDArray[np.int64], names: NDArray[np.object_]) -> Iterator[Itemset]:
-    for first in range(0, len(order), _ITEMSETS_PER_BLOCK):
-        block = taken(lists, order[first : first + _ITEMSETS_PER_BLOCK])
-        flat, starts = names[block.codes].tolist(), block.starts.tolist()
-        yield from map(frozenset, map(flat.__getitem__, map(slice, starts, starts[1:])))
+def _of_size(size: int, items: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Each `size` of the items as a set. `zip` fills one tuple again and again: nothing is faster."""
+    one = iter(items.tolist())
+    return np.fromiter(map(frozenset, zip(*[one] * size, strict=True)), object, len(items) // size)
 
 
 @contextmanager

@@ -2,13 +2,6 @@
 
 #include "maps.h"
 
-/* How many rows hold both items. */
-typedef int64_t Common(const uint64_t *left, const uint64_t *right, int64_t width);
-
-/* The rows that hold both items, and how many they are. */
-typedef int64_t Intersect(const uint64_t *restrict left, const uint64_t *restrict right, uint64_t *restrict into,
-                          int64_t width);
-
 INLINE int64_t common(const uint64_t *left, const uint64_t *right, int64_t width)
 {
     int64_t rows = 0;
@@ -64,10 +57,11 @@ INLINE int64_t behind(Maps maps, int64_t item, int64_t lowest, Level *next, Inte
     return kept;
 }
 
-/* Both loops, compiled for what a processor can do. */
+/* The loops, compiled for what a processor can do. */
 typedef struct {
     void (*pairs)(Maps, int64_t, int64_t, int32_t *, int64_t, const Sink *, const Watch *);
     int64_t (*behind)(Maps, int64_t, int64_t, Level *);
+    WordLoops words;
 } Loops;
 
 #define DEFINE_LOOPS(name, attribute, common_here, intersect_here)                                                     \
@@ -79,6 +73,15 @@ typedef struct {
     attribute static int64_t behind_##name(Maps maps, int64_t item, int64_t lowest, Level *next)                       \
     {                                                                                                                  \
         return behind(maps, item, lowest, next, intersect_here);                                                       \
+    }                                                                                                                  \
+    attribute static int64_t words_common_##name(const uint64_t *left, const uint64_t *right, int64_t width)           \
+    {                                                                                                                  \
+        return common_here(left, right, width);                                                                        \
+    }                                                                                                                  \
+    attribute static int64_t words_both_##name(const uint64_t *restrict left, const uint64_t *restrict right,          \
+                                               uint64_t *restrict into, int64_t width)                                 \
+    {                                                                                                                  \
+        return intersect_here(left, right, into, width);                                                               \
     }
 
 DEFINE_LOOPS(portable, , common, intersect)
@@ -139,13 +142,18 @@ DEFINE_LOOPS(avx2, __attribute__((target(AVX2_TARGET))), common_avx2, intersect_
 DEFINE_LOOPS(avx512, __attribute__((target(AVX512_TARGET))), common, intersect)
 
 static const Loops LOOPS[] = {
-    [PORTABLE] = {map_pairs_portable, behind_portable},
-    [AVX2] = {map_pairs_avx2, behind_avx2},
-    [AVX512] = {map_pairs_avx512, behind_avx512},
+    [PORTABLE] = {map_pairs_portable, behind_portable, {words_common_portable, words_both_portable}},
+    [AVX2] = {map_pairs_avx2, behind_avx2, {words_common_avx2, words_both_avx2}},
+    [AVX512] = {map_pairs_avx512, behind_avx512, {words_common_avx512, words_both_avx512}},
 };
 #else
-static const Loops LOOPS[] = {[PORTABLE] = {map_pairs_portable, behind_portable}};
+static const Loops LOOPS[] = {[PORTABLE] = {map_pairs_portable, behind_portable, {words_common_portable, words_both_portable}}};
 #endif
+
+WordLoops word_loops(int64_t most)
+{
+    return LOOPS[instructions(most)].words;
+}
 
 int64_t go_on(const Maps *maps, int64_t item, int64_t lowest, int64_t most, Level *next)
 {

@@ -20,6 +20,21 @@ typedef struct {
     Room words, labels, supports;
 } Level;
 
+/* How many rows hold both items. */
+typedef int64_t Common(const uint64_t *left, const uint64_t *right, int64_t width);
+
+/* The rows that hold both items, and how many they are. */
+typedef int64_t Intersect(const uint64_t *restrict left, const uint64_t *restrict right, uint64_t *restrict into,
+                          int64_t width);
+
+/* Both, as this processor does them best. */
+typedef struct {
+    Common *common;
+    Intersect *intersect;
+} WordLoops;
+
+WordLoops word_loops(int64_t most);
+
 /* What follows `item` and is frequent there into the next level. Returns how many items, or NO_MEMORY. */
 int64_t go_on(const Maps *maps, int64_t item, int64_t lowest, int64_t instructions, Level *next);
 void end_level(Level *level);

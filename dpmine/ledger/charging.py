@@ -46,9 +46,11 @@ class Account:
             raise BadParameter("ledger and dataset belong together: give both (`ledger=URL` `dataset=NAME`) or none.")
         if ledger is None or dataset is None:
             return cls(None, "")
+        if not isinstance(ledger, str):
+            return cls(ledger, dataset)
         from dpmine.ledger.ledger import Ledger  # the database library is loaded where it is used
 
-        return cls(ledger if isinstance(ledger, Ledger) else Ledger(ledger), dataset)
+        return cls(Ledger(ledger), dataset)
 
     def charge(self, guarantee: Guarantee, *, job: str) -> Charge:
         """Charge the most that a run will need. Raises as `Ledger.charge`; then nothing may be run."""

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpmine.errors import BadParameter
 from dpmine.ledger.charging import DryRun
-from dpmine.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dpmine.ledger.ledger import Ledger
     from dpmine.privacy import Guarantee
-
-_NOWHERE = "sqlite:///nowhere"  # never opened
 
 
 def dry_run(call: Callable[..., object], /, *arguments: object, **options: Any) -> DryRun:
@@ -70,15 +68,22 @@ def in_place_of(ledger: Ledger | str | None, dataset: str | None) -> tuple[Ledge
     """A ledger at which the run ends, and the data set; where one of the two is missing, both as they are."""
     if (ledger is None) is not (dataset is None):
         return ledger, dataset
-    return DryLedger(ledger), dataset or ""
+    ending: Any = DryLedger(ledger)
+    return ending, dataset or ""
 
 
-class DryLedger(Ledger):
-    """A ledger at which a run ends in place of being charged; without another one, every run fits into it."""
+class DryLedger:
+    """A ledger at which a run ends in place of being charged; without another one, every run fits into it.
+
+    It is no `Ledger`, as it has no database, whose library takes as long to load as a run of a small file.
+    """
 
     def __init__(self, ledger: Ledger | str | None = None) -> None:
-        super().__init__(_NOWHERE)
-        self._given = Ledger(ledger) if isinstance(ledger, str) else ledger
+        if isinstance(ledger, str):
+            from dpmine.ledger.ledger import Ledger
+
+            ledger = Ledger(ledger)
+        self._given = ledger
 
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> NoReturn:
         """Raises DryRun where the charge would be accepted, else as `Ledger.charge`."""

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.itemsets.counting.rows import ItemRanking, Result
+    from dpmine.itemsets.transactions.interface import Baskets
 
 
 _MOST_PARTS = 32
 _PART_STEPS = 500_000  # about a millisecond: a smaller part is not worth a call, nor two a second thread
+_SHORT_STEPS = 1_000_000  # of a search that is not left to threads, if they are no forecast for triples alone
 _WORDS_A_STEP = 13  # of bitmaps that are intersected
 _RANKED_LINE, _RANKED_ROW = 20, 12  # bytes that a ranking takes: bitmaps instead of one must not take more
 _FEWEST_ROWS = 64  # of bitmaps: a word
@@ -47,12 +49,14 @@ class Field:
     Attributes:
         where: rows or bitmaps.
         steps: a rough forecast of the work, about 2 ns each.
+        is_short: whether a search takes some milliseconds at most, whatever it finds.
     """
 
     where: Rows | Bitmaps
     first: int
     end: int
     steps: int
+    is_short: bool = False
 
     def search(self, part: tuple[int, int], sink: Sink, watch: Watch) -> Sink:
         """Hand the itemsets whose first item belongs to the part to the sink; the same sink."""
@@ -102,6 +106,8 @@ class Search:
 
     def run(self, work: Callable[[int], Result], threads: int) -> Generator[Result]:
         """work(number) of every part, in order. All searches end where the caller stops early."""
+        if self._field.is_short:  # sooner than a thread begins, and no interrupt waits for long
+            return (work(part) for part in range(self.parts))
         return streamed(work, range(self.parts), threads, self)
 
     def fill(self, sinks: list[Sink]) -> None:
@@ -150,10 +156,36 @@ def field_of(ranking: ItemRanking, size: int, first: int, end: int) -> Field:
     items, occurrences = len(rows.labels) - first, int(ranking.supports[first:].sum())
     if ranking.one_basket_each and dense(items, occurrences, ranking.baskets):
         every = np.arange(first, len(rows.labels), dtype=np.int32)
-        maps = bitmaps(Rests(rows.labels, rows.items, rows.starts, rows.units), every, NO_PAIRS)
-        return Field(maps, 0, end - first, comb(items, min(size, 3)) * maps.width // 8)
+        return _mapped(Rests(rows.labels, rows.items, rows.starts, rows.units), every, end - first, size)
     begun = int(rows.item_starts[end] - rows.item_starts[first])
-    return Field(rows, first, end, begun * len(rows.items) // max(1, len(rows.units)))
+    steps = begun * len(rows.items) // max(1, len(rows.units))
+    return Field(rows, first, end, steps, size <= 3 and steps < _SHORT_STEPS)
+
+
+def dense_field(baskets: Baskets, supports: NDArray[np.int64], size: int, threshold: int) -> Field | None:
+    """The field of all itemsets above a threshold as bitmaps, without a ranking; None where they are not dense.
+
+    Requires: one basket per unit. `supports`: those of the items.
+    """
+    frequent = np.flatnonzero(supports >= threshold)
+    if not dense(len(frequent), int(supports[frequent].sum()), baskets.basket_count):
+        return None
+    ordered = frequent[np.argsort(supports[frequent], kind="stable")].astype(np.int32)
+    every = np.arange(len(supports), dtype=np.int32)
+    rests = Rests(every, baskets.items, baskets.basket_starts, baskets.unit_numbers())
+    return _mapped(rests, ordered, len(ordered), size)
+
+
+def _mapped(rests: Rests, items: NDArray[np.int32], end: int, size: int) -> Field:
+    """Some items as bitmaps, in this order; the first `end` of them begin itemsets of `size`."""
+    maps, count = bitmaps(rests, items, NO_PAIRS), len(items)
+    most = comb(count, min(size, count)) * maps.width // 8
+    return Field(maps, 0, end, steps_in_maps(count, size, maps.width), most < _SHORT_STEPS)
+
+
+def steps_in_maps(items: int, size: int, width: int) -> int:
+    """A forecast of `Field.steps` for bitmaps of some words."""
+    return comb(items, min(size, 3)) * width // 8
 
 
 def few_partners_field(rests: Rests, size: int, threshold: int) -> Field | None:
@@ -173,7 +205,7 @@ def few_partners_field(rests: Rests, size: int, threshold: int) -> Field | None:
     steps = words * int((2 * later + later * (later - 1) // 2).sum() + 2 * len(kept)) // _WORDS_A_STEP
     if steps > _walk(rests, counts):
         return None
-    return Field(bitmaps(rests, kept, pairs), 0, len(kept), steps)
+    return Field(bitmaps(rests, kept, pairs), 0, len(kept), steps, size == 3 and steps < _SHORT_STEPS)
 
 
 def _walk(rests: Rests, counts: NDArray[np.int32]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from contextlib import closing
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.itemsets.counting.arrays import Bitmaps, Lists, Watch
+from dpmine.itemsets.counting.first_pass import items_together
 from dpmine.itemsets.counting.rows import in_parallel, streamed, thread_count
 from dpmine.itemsets.transactions.lists import ItemsetLists
 from dpmine.kernels import INSTRUCTIONS, kernel
@@ -21,11 +23,16 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 21  # item codes that a thread writes down before it makes room for more
 _THREAD_STEPS = 20_000  # of a forecast for triples: fewer are not worth a second thread
-_SMALL_STEPS = 200_000  # of such a forecast: a first small chunk is filled at once, sooner than a thread begins
+_SMALL_STEPS = 1_000_000  # of such a forecast: a first small chunk is filled at once, sooner than a thread begins
 _SMALL_CHUNK = 1 << 12
+_MOST_TOGETHER = 64  # items, with more than 10^19 subsets
+_LONG_STEPS = 10_000_000  # of such a forecast: before it is worth a look whether the itemsets will fit
+_FEW_WORDS = 1 << 22  # of bitmaps of all subsets of the items: with fewer, any search is short
+_CODE = 4  # bytes of an item code
 _DONE, _FULL = 0, 1  # what the kernels return
 
 _list_rows, _list_maps = kernel("list_rows"), kernel("list_maps")
+_list_closed_rows, _list_closed_maps = kernel("list_closed_rows"), kernel("list_closed_maps")
 
 
 class ListSearch:
@@ -37,13 +44,25 @@ class ListSearch:
         self._sizes = sizes
         self._threshold = threshold
         self._room = room
-        self._deepest = _deepest(sizes, room)
+        self._deepest = self._most_items()
         self._next = np.array([field.first], np.int64)
         threads = min(thread_count(), 1 + field.steps // _THREAD_STEPS)
         self._stop, self._done = np.ones(1, np.int64), np.zeros(threads)
         self._used = np.zeros(threads, np.int64)
         self._paths = [np.zeros(self._deepest + 1, np.int64) for _ in range(threads)]
         self._is_small = sizes[0] == 2 and field.steps < _SMALL_STEPS  # so every step finds an itemset, or ends soon
+
+    def _require_room(self) -> None:
+        """Raises BadParameter where the subsets of one frequent itemset take more than there is."""
+        if self._field.steps < _LONG_STEPS:
+            return
+        items = items_together(self._field, self._threshold, _MOST_TOGETHER)
+        if self._room.subsets(items, self._sizes[0]) > self._room.left:
+            raise self._room.too_many(self._room.counted_subsets(items, self._sizes[0]))
+
+    def _most_items(self) -> int:
+        """An itemset with more of them ends the search: at least 2."""
+        return _deepest(self._sizes, self._room)
 
     def lists(self, known: list[Itemsets]) -> ItemsetLists:
         """What is known and what is found; raises BadParameter before it takes more than there is room for."""
@@ -53,6 +72,7 @@ class ListSearch:
             chunk, is_done = self._fill(0, _SMALL_CHUNK)
             chunks.append(chunk)
         if not is_done:
+            self._require_room()
             with closing(streamed(self._found, range(len(self._done)), len(self._done), self)) as parts:
                 for part in parts:
                     chunks += part
@@ -65,21 +85,26 @@ class ListSearch:
         while not is_done:
             chunk, is_done = self._fill(thread, room)
             chunks.append(chunk)
-            if not chunk.used[0]:  # not even the itemsets that go on from one prefix fit
+            if not chunk.used[0] and not is_done:  # not even the itemsets that go on from one prefix fit
+                if _CODE * room > self._room.left:
+                    self.end()
+                    raise self._room.too_many()
                 room *= 2
         return chunks
 
     def _fill(self, thread: int, room: int) -> tuple[Lists, bool]:
         """A chunk of what one thread finds, and whether nothing is left."""
-        watch = Watch(self._stop, self._done[thread : thread + 1])
-        search = _list_maps if isinstance(self._field.where, Bitmaps) else _list_rows
         chunk = self._chunk(room, self._paths[thread])
-        state = search(*self._field.where, *chunk, *watch, self._next, self._field.end, INSTRUCTIONS)
+        state = self._search(chunk, Watch(self._stop, self._done[thread : thread + 1]))
         self._used[thread] += self._bytes(chunk)
         if state not in {_DONE, _FULL} or self._used.sum() > self._room.left:
             self.end()
             raise self._room.too_many()
         return chunk, state == _DONE
+
+    def _search(self, chunk: Lists, watch: Watch) -> int:
+        search = _list_maps if isinstance(self._field.where, Bitmaps) else _list_rows
+        return search(*self._field.where, *chunk, *watch, self._next, self._field.end, INSTRUCTIONS)
 
     def _known(self, part: Itemsets) -> Lists:
         """Itemsets of one size as a chunk."""
@@ -116,12 +141,45 @@ class ListSearch:
         self._stop[0] = 0
 
 
+class ClosedSearch(ListSearch):
+    """One search for the closed itemsets of a field, or the maximal ones, of 1 item and more."""
+
+    def __init__(
+        self,
+        field: Field,
+        supports: NDArray[np.int64],
+        sizes: tuple[int, int],
+        threshold: int,
+        room: ListRoom,
+        *,
+        maximal: bool,
+    ) -> None:
+        """`supports`: those of the items of the field. Requires: one basket per unit."""
+        super().__init__(field, sizes, threshold, room)
+        self._supports = supports
+        self._maximal = maximal
+        finds = sizes[0] <= 2 and not maximal  # so every step finds an itemset, or ends soon
+        width = field.where.width if isinstance(field.where, Bitmaps) else len(field.where.units) // 64 + 1
+        is_bounded = len(supports) < _FEW_WORDS.bit_length() and width << len(supports) <= _FEW_WORDS
+        self._is_small = field.steps < _SMALL_STEPS and (finds or is_bounded)
+
+    def _require_room(self) -> None:
+        """Of closed itemsets there may be one, whatever its subsets are."""
+
+    def _most_items(self) -> int:
+        """There is no such number: subsets are not listed."""
+        return max(2, self._sizes[0])
+
+    def _search(self, chunk: Lists, watch: Watch) -> int:
+        search = _list_closed_maps if isinstance(self._field.where, Bitmaps) else _list_closed_rows
+        where, end = self._field.where, self._field.end
+        return search(*where, self._supports, *chunk, *watch, self._next, end, self._maximal, INSTRUCTIONS)
+
+
 def _deepest(sizes: tuple[int, int], room: ListRoom) -> int:
-    """The most items of an itemset whose subsets may fit."""
-    deepest = sizes[0]
-    while deepest < sizes[1] and room.subsets(deepest + 1, sizes[0]) <= room.left:
-        deepest += 1
-    return deepest
+    """The most items of an itemset whose subsets may fit. With 64 items more than the least there are 2^64 of them."""
+    larger = range(sizes[0] + 1, min(sizes[1], sizes[0] + 64) + 1)
+    return sizes[0] + bisect_right(larger, room.left, key=lambda items: room.subsets(items, sizes[0]))
 
 
 def _joined(chunks: list[Lists]) -> ItemsetLists:
@@ -141,10 +199,8 @@ def _joined(chunks: list[Lists]) -> ItemsetLists:
 
 
 _number_codes, _group_rows, _sort_groups = kernel("number_codes"), kernel("group_rows"), kernel("sort_groups")
-_copy_rows, _mark_supersets = kernel("copy_rows"), kernel("mark_supersets")
 _ONE_THREAD = 20_000  # itemsets: fewer are sorted faster than a thread begins
 _MOST_LEVELS = 1 << 20  # ranks and sizes that are counted as they are
-_SUPERSET, _EQUAL_SUPERSET = 1, 2  # bits of the last one's flags
 
 
 def order_of(lists: ItemsetLists, ranks: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
@@ -167,19 +223,3 @@ def order_of(lists: ItemsetLists, ranks: NDArray[np.int64] | None = None) -> NDA
     cuts = np.searchsorted(ends, np.linspace(0, len(ranks), 1 + 2 * thread_count())[1:-1])
     in_parallel(sort, list(pairwise([0, *cuts.tolist(), levels])), 1 if len(ranks) < _ONE_THREAD else None)
     return entries[1::2].copy()
-
-
-def with_superset(lists: ItemsetLists, *, equal: bool) -> NDArray[np.bool_]:
-    """bool[k]: whether another of the itemsets has one item more; `equal`: and the same support."""
-    flags = np.zeros(len(lists.supports), np.uint8)
-    _mark_supersets(lists.codes, lists.starts, lists.supports, flags)
-    found: NDArray[np.bool_] = flags & (_EQUAL_SUPERSET if equal else _SUPERSET) != 0
-    return found
-
-
-def taken(lists: ItemsetLists, order: NDArray[np.int64]) -> ItemsetLists:
-    """Some of the itemsets, in this order."""
-    starts, supports = np.empty(len(order) + 1, np.int64), np.empty(len(order), np.int64)
-    codes = np.empty(int((lists.starts[order + 1] - lists.starts[order]).sum()), np.int32)
-    copied = _copy_rows(*lists, order, starts, supports, codes)
-    return ItemsetLists(codes[:copied], starts, supports)

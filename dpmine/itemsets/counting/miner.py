@@ -14,6 +14,7 @@ from dpmine.itemsets.counting.field import (
     Search,
     by_squares,
     crowds_of,
+    dense_field,
     few_partners_field,
     field_of,
     in_a_crowd,
@@ -23,7 +24,7 @@ from dpmine.itemsets.counting.field import (
     pair_supports,
     searched,
 )
-from dpmine.itemsets.counting.lists import ListSearch
+from dpmine.itemsets.counting.lists import ClosedSearch, ListSearch
 from dpmine.itemsets.counting.rows import (
     frequent_rests,
     item_supports,
@@ -94,12 +95,32 @@ class Miner(SupportSource):
         if largest - smallest < 2:
             return super().lists(sizes, threshold, room)
         alone = [room.itemsets(self, 1, threshold)] if smallest == 1 else []
-        ranking = self._ranked(threshold)
-        smallest, largest = max(2, smallest), min(largest, ranking.longest)
+        field, longest = self._whole_field(threshold)
+        smallest, largest = max(2, smallest), min(largest, longest)
         if largest < smallest:
             return ItemsetLists.of([*alone, self.itemsets(smallest, threshold)])
-        field = field_of(ranking, 3, _first(ranking, threshold), len(ranking.supports))
         return ListSearch(field, (smallest, largest), threshold, room).lists(alone)
+
+    def closed(self, sizes: tuple[int, int], threshold: int, room: ListRoom, *, maximal: bool) -> ItemsetLists:
+        """See `SupportSource`. Of units with one basket each they are found without their subsets."""
+        if not self._baskets.one_basket_each:
+            return super().closed(sizes, threshold, room, maximal=maximal)
+        field, _ = self._whole_field(threshold)
+        supports = self.item_supports[field.where.labels]
+        return ClosedSearch(field, supports, sizes, threshold, room, maximal=maximal).lists([])
+
+    def _whole_field(self, threshold: int) -> tuple[Field, int]:
+        """Where itemsets of all sizes are searched, and a number of items that none of them exceeds."""
+        if (field := self._dense_field(3, threshold)) is not None:
+            return field, len(field.where.labels)
+        ranking = self._ranked(threshold)
+        return field_of(ranking, 3, _first(ranking, threshold), len(ranking.supports)), ranking.longest
+
+    def _dense_field(self, size: int, threshold: int) -> Field | None:
+        """Bitmaps, where they are fast and no ranking is there that leaves rows out."""
+        if self._ranking is not None or not self._baskets.one_basket_each:
+            return None
+        return dense_field(self._baskets, self.item_supports, size, threshold)
 
     def bounded_histogram(self, size: int, threshold: int, most: int | None) -> SupportHistogram | None:
         """See `SupportSource`. Pairs are counted in any case."""
@@ -135,6 +156,8 @@ class Miner(SupportSource):
             rests = frequent_rests(self._baskets, self.item_supports, threshold)
             if (field := few_partners_field(rests, size, threshold)) is not None:
                 return field
+        if (field := self._dense_field(size, threshold)) is not None:
+            return field if size <= len(field.where.labels) else None
         ranking = self._ranked(threshold)
         if size > ranking.longest:
             return None

@@ -12,7 +12,7 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array
 from dpmine.itemsets.transactions.hashes import kept_items, label_hashes
-from dpmine.itemsets.transactions.lists import Itemsets, by_size
+from dpmine.itemsets.transactions.lists import Itemsets, by_size, taken, with_superset
 from dpmine.itemsets.transactions.pairs import pair_weights
 
 if TYPE_CHECKING:
@@ -189,6 +189,15 @@ class SupportSource(ABC):
     def lists(self, sizes: tuple[int, int], threshold: int, room: ListRoom) -> ItemsetLists:
         """All itemsets of some sizes; raises BadParameter before they take more than there is room for."""
         return by_size(self, sizes, threshold, room)
+
+    def closed(self, sizes: tuple[int, int], threshold: int, room: ListRoom, *, maximal: bool) -> ItemsetLists:
+        """The itemsets of some sizes of which no superset has the same support; or if maximal, has the least support.
+
+        Raises BadParameter as `lists` does. What has one item more than the largest size decides about that.
+        """
+        found = self.lists((sizes[0], sizes[1] + 1), threshold, room)
+        is_kept = ~with_superset(found, equal=not maximal) & (found.sizes <= sizes[1])
+        return taken(found, np.flatnonzero(is_kept))
 
     def histogram(self, size: int, threshold: int) -> SupportHistogram:
         """How many itemsets of `size` items have each support ≥ `threshold` ≥ 1; none of them is listed.

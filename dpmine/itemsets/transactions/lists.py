@@ -10,6 +10,7 @@ import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.transactions.memory import TooManyItemsets, listed_cost, listing_cost, object_cost
+from dpmine.kernels import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,9 +108,10 @@ class ListRoom:
             raise self.too_many()
         return found
 
-    def too_many(self) -> BadParameter:
-        """What is raised."""
-        return BadParameter(f"The itemsets do not fit into the memory limit: {self.advice}.")
+    def too_many(self, least: int = 0) -> BadParameter:
+        """What is raised. `least`: how many itemsets there are at least, where that is known."""
+        count = f", at least {least:,}," if least else ""
+        return BadParameter(f"The itemsets{count} do not fit into the memory limit: {self.advice}.")
 
     def cost(self, size: int) -> int:
         """Bytes of an itemset."""
@@ -119,6 +121,10 @@ class ListRoom:
         """Bytes of the subsets of one frequent itemset, from `smallest` items to the largest size."""
         sizes = range(smallest, min(self.largest, items) + 1)
         return sum(comb(items, size) * self.cost(size) for size in sizes)
+
+    def counted_subsets(self, items: int, smallest: int) -> int:
+        """How many subsets one frequent itemset has, from `smallest` items to the largest size."""
+        return sum(comb(items, size) for size in range(smallest, min(self.largest, items) + 1))
 
     def _larger(self, miner: OfOneSize, found: Itemsets, threshold: int) -> int:
         """Bytes of the larger subsets of one frequent itemset: to list millions before the rejection takes long."""
@@ -136,3 +142,23 @@ def by_size(miner: OfOneSize, sizes: tuple[int, int], threshold: int, room: List
     while len(parts[-1]) and sizes[0] + len(parts) <= sizes[1]:
         parts.append(room.itemsets(miner, sizes[0] + len(parts), threshold))
     return ItemsetLists.of(parts)
+
+
+_copy_rows, _mark_supersets = kernel("copy_rows"), kernel("mark_supersets")
+_SUPERSET, _EQUAL_SUPERSET = 1, 2  # bits of the last one's flags
+
+
+def with_superset(lists: ItemsetLists, *, equal: bool) -> NDArray[np.bool_]:
+    """bool[k]: whether another of the itemsets has one item more; `equal`: and the same support."""
+    flags = np.zeros(len(lists.supports), np.uint8)
+    _mark_supersets(lists.codes, lists.starts, lists.supports, flags)
+    found: NDArray[np.bool_] = flags & (_EQUAL_SUPERSET if equal else _SUPERSET) != 0
+    return found
+
+
+def taken(lists: ItemsetLists, order: NDArray[np.int64]) -> ItemsetLists:
+    """Some of the itemsets, in this order."""
+    starts, supports = np.empty(len(order) + 1, np.int64), np.empty(len(order), np.int64)
+    codes = np.empty(int((lists.starts[order + 1] - lists.starts[order]).sum()), np.int32)
+    copied = _copy_rows(*lists, order, starts, supports, codes)
+    return ItemsetLists(codes[:copied], starts, supports)

@@ -10,6 +10,7 @@ import os
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from sys import getsizeof
 from typing import TYPE_CHECKING, TypeVar
@@ -126,6 +127,7 @@ def listed_cost(size: int) -> int:
     return 4 * size + 8 + _ORDER
 
 
+@cache
 def object_cost(size: int) -> int:
     """Bytes an itemset takes as a frozenset in a frame, beside the objects of its items."""
     measured = min(size, _MEASURED)

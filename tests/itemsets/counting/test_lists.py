@@ -14,9 +14,10 @@ from support.oracles.itemsets import Units, all_supports, baskets_of
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.counting import lists
-from dpmine.itemsets.counting.lists import order_of, taken, with_superset
+from dpmine.itemsets.counting.first_pass import items_together
+from dpmine.itemsets.counting.lists import order_of
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.transactions.lists import ItemsetLists, ListRoom, by_size
+from dpmine.itemsets.transactions.lists import ItemsetLists, ListRoom, by_size, taken, with_superset
 
 CATALOGUE = 9
 BASKET = st.frozensets(st.integers(0, CATALOGUE - 1), min_size=1, max_size=7)
@@ -131,3 +132,32 @@ def test_order_of_any_itemsets(rows: list[tuple[int, frozenset[int]]]) -> None:
     )
     ordered = rows_of(taken(found, order_of(found)))
     assert ordered == in_order(rows_of(found))
+
+
+@every("baskets", [1, 2])
+@every("density", [0.3, 0.97])
+def test_the_first_pass_finds_a_frequent_itemset(baskets: int, density: float) -> None:
+    """All of its items are in the units that it says; in bitmaps and in rows."""
+    units = random_units(2, 300, density, 12, baskets)
+    miner = Miner(baskets_of(units))
+    largest = {}
+    for threshold in (2, 30, 200, 300):
+        field, _ = miner._whole_field(threshold)
+        sizes = [len(items) for items, _ in wanted(units, (1, 12), threshold)]
+        together = items_together(field, threshold, 99)
+        assert together <= max(sizes, default=0)
+        assert items_together(field, threshold, 3) == min(3, together)
+        largest[threshold] = together
+    assert largest[2] >= (8 if density > 0.9 else 2)
+
+
+def test_a_search_that_cannot_fit_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its itemsets are counted from below: all subsets of what goes together."""
+    monkeypatch.setattr(lists, "_LONG_STEPS", 0)
+    monkeypatch.setattr(lists, "_SMALL_CHUNK", 1)
+    monkeypatch.setattr(lists.ListSearch, "_found", None)  # what threads would do
+    units: Units = [[set(range(20))]] * 70
+    with pytest.raises(BadParameter, match=f"at least {2**20 - 21:,}, do not fit"):
+        Miner(baskets_of(units)).lists((2, 60), 50, room_of(60, 10**7))
+    with pytest.raises(TypeError):
+        Miner(baskets_of(units)).lists((2, 60), 50, room_of(60, 10**9))

@@ -16,6 +16,7 @@ from dpmine.itemsets.counting.field import field_of, new_sink
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.counting.rows import showing
 from dpmine.itemsets.transactions.interface import COUNT_LIMIT
+from dpmine.itemsets.transactions.lists import ListRoom
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,6 +72,16 @@ def test_an_interrupt_ends_a_list() -> None:
     interrupt_soon()
     with pytest.raises(KeyboardInterrupt):
         miner.itemsets(20, 60, memory_limit=1 << 40)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("dpmine")]
+
+
+@pytest.mark.parametrize("maximal", [False, True])
+def test_an_interrupt_ends_a_search_for_closed_itemsets(maximal: bool) -> None:
+    """None of those has so many items, so the search finds nothing for minutes."""
+    miner = Miner(baskets_of(DENSE))
+    interrupt_soon()
+    with pytest.raises(KeyboardInterrupt):
+        miner.closed((61, 99), 2, ListRoom(1 << 40, 99, "", as_objects=False), maximal=maximal)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("dpmine")]
 
 
