@@ -16,7 +16,8 @@ from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import Constant, ExponentialNoise, Formula, GumbelNoise, LaplaceNoise, Noise, less_than
-from dpmine.selection.draws import Arrivals, noisy_order
+from dpmine.selection.draws import noisy_order
+from dpmine.selection.entrants import Arrivals
 from dpmine.selection.universes.dense import Dense, Levels
 
 if TYPE_CHECKING:

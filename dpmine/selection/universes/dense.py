@@ -5,25 +5,25 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate, groupby
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
 from dpmine.parameters import Number, exact_number, whole
+from dpmine.selection.universes.crowds import Bands, Numbers, exact
 from dpmine.selection.universes.protocol import Level, Score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from numpy.typing import NDArray
+
     from dpmine.exact.bits import BitSource
-
-
-Numbers: TypeAlias = NDArray[Any]
-"""An array of numbers of any type, which says what they are as it runs."""
+    from dpmine.selection.universes.crowds import Crowd
 
 
 class Levels:
@@ -154,20 +154,49 @@ _COUNTABLE_SPREAD = 4  # integer scores spread over fewer than this many values 
 class Dense:
     """The scores of candidates 0 … K − 1: a 1-D array or a sequence of integers, floats or Fractions.
 
-    Floats of every width are taken for the exact dyadic numbers they are.
+    Floats of every width are taken for the exact dyadic numbers they are. Levels are made where they are asked for.
     """
 
     def __init__(self, scores: Sequence[Number] | Numbers, padding: int = 0) -> None:
         """Raises BadParameter for scores that are not finite numbers, shapes other than 1-D, and no scores."""
         self._scores = _exact_array(scores)
-        self._levels = Levels.of(_levels(self._scores), padding)
-        self.size = self._levels.size
+        self.size = len(self._scores)
         self.padding = padding
-        self.least = self._levels.least
-        self.top = self._levels.top
-        self.head = self._levels.head
-        self.below = self._levels.below
-        self.lower = self._levels.lower
+        if not self.size and not padding:
+            raise BadParameter("There is nothing to select from: give at least one candidate.")
+        if padding and self.least < 0:
+            raise BadParameter("A universe with dummies needs scores of at least 0.")
+
+    @cached_property
+    def least(self) -> Score:
+        """The lowest score."""
+        return exact(self._scores.min()) if self.size else 0
+
+    def top(self) -> Score:
+        """The best score."""
+        return exact(self._scores.max()) if self.size else 0
+
+    def crowds(self, scale: Fraction, count: int) -> Sequence[Crowd[int]] | None:
+        """All candidates and dummies, for a race with noise of that scale for `count` places; None of objects."""
+        if self._scores.dtype.kind == "O" or not self.size:
+            return None
+        return Bands(self._scores, scale, count).crowds(self.padding)
+
+    @cached_property
+    def _levels(self) -> Levels:
+        return Levels.of(_levels(self._scores), self.padding)
+
+    def head(self, floor: Score) -> Sequence[Level]:
+        """All levels with score ≥ floor."""
+        return self._levels.head(floor)
+
+    def below(self, floor: Score) -> Score:
+        """The best score below `floor`."""
+        return self._levels.below(floor)
+
+    def lower(self, floor: Score) -> Score:
+        """The lowest score: all levels are known once one is."""
+        return self._levels.lower(floor)
 
     def member(self, level: Level, *, bits: BitSource) -> int:
         """A uniform position among those with the level's score."""
@@ -194,8 +223,8 @@ def _exact_array(scores: Sequence[Number] | Numbers) -> Numbers:
     if array.ndim != 1 or array.dtype.kind not in "iufO" or isinstance(array, np.ma.MaskedArray):
         raise BadParameter("scores must be a one-dimensional array of integers, floats or Fractions, none masked.")
     if array.dtype.kind == "f" and np.can_cast(array.dtype, np.float64):
-        array = array.astype(np.float64)
-        if not np.isfinite(array).all():
+        array = array.astype(np.float64, copy=False)
+        if len(array) and not (np.isfinite(array.min()) and np.isfinite(array.max())):  # NaN is the least of all
             raise BadParameter("scores must be finite numbers.")
     elif array.dtype.kind not in "iu":  # floats wider than float64 too
         return _array_of_objects([exact_score(score) for score in array])
@@ -222,7 +251,6 @@ def _levels(scores: Numbers) -> list[Level]:
     if scores.dtype.kind == "O":
         return [Level(score, count) for score, count in sorted(Counter(scores).items(), reverse=True)]
     values, counts = _distinct(scores)
-    exact = int if scores.dtype.kind in "iu" else _exact_float
     return [Level(exact(value), int(count)) for value, count in zip(values[::-1], counts[::-1], strict=True)]
 
 
@@ -235,8 +263,3 @@ def _distinct(scores: Numbers) -> tuple[Numbers, NDArray[np.int64]]:
             present = np.flatnonzero(counts)
             return present + low, counts[present]
     return np.unique(scores, return_counts=True)
-
-
-def _exact_float(value: float) -> Score:
-    score = Fraction(float(value))
-    return int(score) if score.denominator == 1 else score

@@ -173,46 +173,46 @@ class Scaled(Generic[C]):
     """`universe` with every score divided by `sensitivity` > 0, exactly."""
 
     def __init__(self, universe: Universe[C], sensitivity: Fraction) -> None:
-        self._inner = universe
-        self._sensitivity = sensitivity
+        self.inner = universe
+        self.sensitivity = sensitivity
         self.size = universe.size
         self.padding = universe.padding
 
     @property
     def least(self) -> Score:
         """The lowest score in units of the sensitivity."""
-        return self._down(self._inner.least)
+        return self._down(self.inner.least)
 
     def top(self) -> Score:
         """The best score in units of the sensitivity."""
-        return self._down(self._inner.top())
+        return self._down(self.inner.top())
 
     def head(self, floor: Score) -> Sequence[Level]:
         """The levels above `floor`."""
-        return [Level(self._down(level.score), level.count) for level in self._inner.head(self._up(floor))]
+        return [Level(self._down(level.score), level.count) for level in self.inner.head(self._up(floor))]
 
     def below(self, floor: Score) -> Score:
         """What no candidate of the tail exceeds."""
-        return self._down(self._inner.below(self._up(floor)))
+        return self._down(self.inner.below(self._up(floor)))
 
     def lower(self, floor: Score) -> Score:
         """The next floor."""
-        return self._down(self._inner.lower(self._up(floor)))
+        return self._down(self.inner.lower(self._up(floor)))
 
     def member(self, level: Level, *, bits: BitSource) -> C:
         """A uniform member of the level."""
-        return self._inner.member(Level(self._up(level.score), level.count), bits=bits)
+        return self.inner.member(Level(self._up(level.score), level.count), bits=bits)
 
     def tail(self, floor: Score, *, bits: BitSource) -> tuple[C, Score]:
         """A uniform candidate below `floor`."""
-        candidate, score = self._inner.tail(self._up(floor), bits=bits)
+        candidate, score = self.inner.tail(self._up(floor), bits=bits)
         return candidate, self._down(score)
 
     def _down(self, score: Score) -> Score:
-        return _plain(Fraction(score) / self._sensitivity)
+        return _plain(Fraction(score) / self.sensitivity)
 
     def _up(self, score: Score) -> Score:
-        return _plain(score * self._sensitivity)
+        return _plain(score * self.sensitivity)
 
 
 def _plain(score: Fraction) -> Score:
