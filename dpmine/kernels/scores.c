@@ -1,5 +1,7 @@
 /* Scores in bands below the best one. */
 
+#include <float.h>
+
 #include "kernels.h"
 
 enum { KEYS = 256, TABLES = 4, BLOCK = 4096 };
@@ -16,7 +18,7 @@ static void count_keys(const uint8_t *keys, int64_t n, int64_t (*tables)[KEYS])
 }
 
 /* The whole part of (best - score) * factor, from 0 to the number of the last band, into `keys`; how often each occurs.
-   GAP is best - score, rounded once. */
+   GAP is best - score, rounded once or less than that. */
 #define BANDS(GAP)                                                                                                     \
     int64_t n = a->scores.length, last = a->counts.length - 1;                                                         \
     if (a->keys.length != n || a->factor.length != 1 || last < 0 || last >= KEYS)                                      \
@@ -36,12 +38,19 @@ static void count_keys(const uint8_t *keys, int64_t n, int64_t (*tables)[KEYS])
         a->counts.at[key] = tables[0][key] + tables[1][key] + tables[2][key] + tables[3][key];                         \
     return 0;
 
+/* At most the largest number, where the difference is a larger one. */
+INLINE double distance(double best, double score)
+{
+    double gap = best - score;
+    return gap < DBL_MAX ? gap : DBL_MAX;
+}
+
 KERNEL(bands_of_floats, Doubles scores; Doubles best; Doubles factor; BytesOut keys; Int64sOut counts;)
 {
     if (a->best.length != 1)
         return MISFIT;
     double best = a->best.at[0];
-    BANDS(best - a->scores.at[place])
+    BANDS(distance(best, a->scores.at[place]))
 }
 
 /* Differences modulo 2^64 are those of the integers, whatever their signs. */

@@ -4,6 +4,7 @@ Levels: the noises of the M members of a level, in descending order, sit at t = 
 V_k = Σ_{j ≤ k} E_j/(M − j + 1) (see `dpmine.exact.reals`). The members that carry them come in uniform order.
 Tail: its noises are made in the same way. Each goes to a uniform candidate of the tail not met before. It is made only
 once that noise on the best score that the tail can have would come next.
+Arrays: bands of scores, each of which is such a tail with a bound of its own (see `dpmine.selection.universes.crowds`).
 The output distribution is that of the enumerated universe. Proof: docs/proofs/selection/noisy_max.md.
 """
 
@@ -18,16 +19,15 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 from dpmine.exact.reals import GUARD_BITS, Real, less_than, working_precision
 from dpmine.selection.entrants import Group, Known, Met, Queue, groups
 from dpmine.selection.universes.crowds import Members, Tail
-from dpmine.selection.universes.dense import Dense
-from dpmine.selection.universes.protocol import C, Level, Scaled, Score, Universe
+from dpmine.selection.universes.protocol import Array, C, Level, Remaining, Scaled, Score, Universe
 from dpmine.selection.universes.ranking import BestRanks, Ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dpmine.exact.bits import BitSource
     from dpmine.exact.reals import GumbelNoise, Noise
-    from dpmine.selection.universes.crowds import Crowd
+    from dpmine.selection.universes.protocol import Crowd
 
 
 _FEW_CANDIDATES = 16  # a universe this small is not worth a tail
@@ -51,12 +51,10 @@ def noisy_order(
     Law: the order of c_i + X_i, X_i independent draws of `noise`, ties of scores included. `floor` (by default one that
     keeps the work small) divides head from tail and changes running time only.
     """
-    crowds: Sequence[Crowd[Any]] | None = None
-    if floor is None and rival is None:
-        crowds, noise = _of_array(universe, noise, count)
-    if crowds is None:
-        crowds = _of_floor(universe, _worthwhile_floor(universe, noise, count) if floor is None else floor)
-    return islice(_Contest(crowds, noise, rival, bits).in_order(), min(count, maxsize))
+    if floor is None and rival is None and (race := _of_array(universe, noise, count, bits)) is not None:
+        return islice(race.in_order(), min(count, maxsize))
+    crowds = _of_floor(universe, _worthwhile_floor(universe, noise, count) if floor is None else floor)
+    return islice(_Contest(crowds, noise, bits, rival=rival).in_order(), min(count, maxsize))
 
 
 def draw_from_best(
@@ -123,10 +121,19 @@ class KnownRival:
 class _Contest(Generic[C]):
     """All entrants: what comes next is the best of them."""
 
-    def __init__(self, crowds: Sequence[Crowd[C]], noise: Noise, rival: Rival | None, bits: BitSource) -> None:
+    def __init__(
+        self,
+        crowds: Sequence[Crowd[C]],
+        noise: Noise,
+        bits: BitSource,
+        *,
+        rival: Rival | None = None,
+        gone: Iterable[C] = (),
+    ) -> None:
+        """`gone`: candidates that crowds may draw, and that do not take part."""
         self._bits = bits
         self._width = next(bits.widths())
-        self._met: set[C] = set()
+        self._met = set(gone)
         self._queue = Queue(groups(crowds, noise, bits=bits))
         if rival is not None:
             self._queue.push(_End(rival, bits))
@@ -185,19 +192,21 @@ class _End(Known):
         self.rival = rival
 
 
-def _of_array(universe: Universe[C], noise: Noise, count: int) -> tuple[Sequence[Crowd[Any]] | None, Noise]:
-    """The bands of an array of scores, and the noise in their unit; None where there is no array of numbers.
+def _of_array(universe: Universe[C], noise: Noise, count: int, bits: BitSource) -> _Contest[Any] | None:
+    """The contest of an array's crowds; None where there is no array of numbers.
 
     Scores that were divided by a sensitivity have the order that the array has with so much more noise.
     """
     array: object = universe
-    if isinstance(universe, Scaled):
-        array = universe.inner
-        wider: Noise = replace(noise, scale=noise.scale * universe.sensitivity)  # type: ignore[type-var]
-    else:
-        wider = noise
-    crowds = array.crowds(wider.scale, count) if isinstance(array, Dense) else None
-    return crowds, noise if crowds is None else wider
+    gone = set[Any]()
+    while isinstance(array, Scaled | Remaining):
+        if isinstance(array, Remaining):
+            gone |= array.taken.keys()
+        else:
+            noise = replace(noise, scale=noise.scale * array.sensitivity)  # type: ignore[type-var]
+        array = array.inner
+    crowds = array.crowds(noise.scale, count, gone) if isinstance(array, Array) else None
+    return None if crowds is None else _Contest(crowds, noise, bits, gone=gone)
 
 
 def _of_floor(universe: Universe[C], floor: Score) -> Sequence[Crowd[C]]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.universes.crowds import Crowd
+    from dpmine.selection.universes.protocol import Crowd
 
 
 class Entrant(ABC):

@@ -277,7 +277,7 @@ def _terms(name: str, sensitivity: Number, unit: str, **given: Any) -> tuple[Mec
 def _read_terms(
     name: str, sensitivity: Number, unit: str, *, size: int | None, hidden: bool, listed: bool, **parameters: Any
 ) -> tuple[Mechanism, Fraction, Guarantee]:
-    """`size`: the number of public candidates, None where there is no list or no need. `listed`: they come one by one."""
+    """`size`: the number of public candidates, None where it is not needed. `listed`: they come one by one."""
     step, protected = positive("sensitivity", sensitivity), checked_name("unit", unit)
     chooser = _built(name, size, parameters)
     _require_fit(chooser, step, hidden=hidden)

@@ -7,11 +7,12 @@ docs/proofs/selection/noisy_max.md.
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from itertools import accumulate, repeat
 from math import ceil, exp, log
 from operator import mul
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from flint import arb
@@ -19,10 +20,10 @@ from numpy.typing import NDArray
 
 from dpmine.exact.reals import Ball, exact_ball, power_of_two, uniform_below
 from dpmine.kernels import kernel
-from dpmine.selection.universes.protocol import C_co, Level, Score, Universe
+from dpmine.selection.universes.protocol import Crowd, Level, Score, Universe
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from dpmine.exact.bits import BitSource
 
@@ -43,35 +44,6 @@ _HALF = np.uint64(1 << 63)
 
 _floats_into = kernel("bands_of_floats")
 _integers_into = kernel("bands_of_integers")
-
-
-class Crowd(Protocol[C_co]):
-    """Candidates of which none has a score above a bound.
-
-    Scores count from an origin that all crowds of a race share.
-    """
-
-    @property
-    def size(self) -> int:
-        """How many there are, at least 1."""
-        ...
-
-    @property
-    def is_level(self) -> bool:
-        """Whether each has the bound for its score."""
-        ...
-
-    def bound(self) -> Ball:
-        """The bound, at the working precision."""
-        ...
-
-    def draw(self, *, bits: BitSource) -> tuple[C_co | None, Any]:
-        """A uniform candidate, None for a dummy, and what `score` takes. Those met before may come again."""
-        ...
-
-    def score(self, drawn: Any) -> Ball:
-        """The score of a candidate that was drawn, at the working precision."""
-        ...
 
 
 class Members:
@@ -101,17 +73,18 @@ class Members:
 class Tail:
     """The `size` candidates of a universe that have scores below a floor."""
 
-    __slots__ = ("_floor", "_universe", "size")
+    __slots__ = ("_best", "_floor", "_universe", "size")
     is_level = False
 
     def __init__(self, universe: Universe[Any], floor: Score, size: int) -> None:
         self._universe = universe
         self._floor = floor
+        self._best = universe.below(floor)
         self.size = size
 
     def bound(self) -> Ball:
         """The universe's."""
-        return exact_ball(self._universe.below(self._floor))
+        return exact_ball(self._best)
 
     def draw(self, *, bits: BitSource) -> tuple[Any, Score]:
         """A candidate of the tail."""
@@ -132,7 +105,7 @@ class Bands:
     def __init__(self, scores: Numbers, scale: Fraction, count: int) -> None:
         """`scores`: int or float64, finite and at least one; `scale`: of the noise that is to come."""
         self._scores = scores
-        rank = max(1, min(count, len(scores))) if len(scores) > _FEW else len(scores)
+        self.rank = rank = max(1, min(count, len(scores))) if len(scores) > _FEW else len(scores)
         best = scores.max() if rank == 1 else np.partition(scores, len(scores) - rank)[len(scores) - rank]
         self._origin: int | float = best.item()
         power, share = _power(scale)
@@ -153,11 +126,19 @@ class Bands:
         self._levels = max(exact_to, rank == len(scores))  # behind the last rank nothing is left but its equals
         self._places: dict[int, NDArray[np.intp]] = {}
 
-    def crowds(self, padding: int) -> Sequence[Crowd[int]]:
-        """All of them, and that of so many dummies of score 0; the origin is the score of rank `count`."""
-        bands = [_Band(self, key, size, is_level=key < self._levels) for key, size in enumerate(self._sizes) if size]
-        dummies = [Members(Level(-Fraction(self._origin), padding), None)] if padding else []
-        return [*[_Single(self, place) for place in self._above], *bands, *dummies]
+    def crowds(self, padding: int, gone: Collection[int] = ()) -> Sequence[Crowd[int]]:
+        """All of them, and that of so many dummies of score 0; the origin is the score of rank `count`.
+
+        Those that are `gone` are not counted; a band may still draw them.
+        """
+        sizes, above = self._sizes, self._above
+        if gone:
+            above = [place for place in above if place not in gone]
+            keys = Counter(self._keys[list(gone)].tolist())
+            sizes = [size - keys[key] for key, size in enumerate(sizes)]
+        bands = [_Band(self, key, size, is_level=key < self._levels) for key, size in enumerate(sizes) if size]
+        dummies = [Members(Level(-exact(self._origin), padding), None)] if padding else []
+        return [*[_Single(self, place) for place in above], *bands, *dummies]
 
     def score(self, place: int) -> Ball:
         """The score at a place, counted from the origin."""
