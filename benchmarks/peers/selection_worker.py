@@ -49,13 +49,13 @@ def dpmine(kind: str, values: np.ndarray, *, as_levels: bool) -> Callable[[], ob
     import dpmine
 
     name = {"exponential": "exponential", "permute_and_flip": "max_of_exponentials"}[kind]
-    epsilon = f"{2 / SCALE}"
+    epsilon, select = f"{2 / SCALE}", dpmine.select
     if as_levels:
         distinct, counts = np.unique(values, return_counts=True)
         pairs = list(zip(distinct[::-1].tolist(), counts[::-1].tolist(), strict=True))
         levels = dpmine.Levels(pairs)
-        return lambda: dpmine.select(levels, epsilon=epsilon, mechanism=name)
-    return lambda: dpmine.select(values, epsilon=epsilon, mechanism=name)
+        return lambda: select(levels, epsilon=epsilon, mechanism=name)
+    return lambda: select(values, epsilon=epsilon, mechanism=name)
 
 
 def main() -> None:

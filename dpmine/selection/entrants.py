@@ -76,7 +76,7 @@ class Met(Entrant, Generic[C]):
     __slots__ = ("_drawn", "_group", "_rank", "candidate")
 
     def __init__(self, candidate: C | None, drawn: Any, group: Group) -> None:
-        """`drawn`: what its crowd told with it. Requires the working precision of `group`."""
+        """`drawn`: what its crowd gave with it. Requires the working precision of `group`."""
         low, high = float_ends(group.crowd.score(drawn) + group.noise)
         super().__init__(low, high, group.bits)
         self.candidate = candidate

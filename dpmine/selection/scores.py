@@ -48,7 +48,7 @@ _NO_SCORES = "scores must be numbers in one dimension, a mapping to numbers, or 
 
 
 def is_universe(scores: Scores) -> TypeGuard[Universe[Hashable]]:
-    """Whether it is one. To ask a protocol takes long, so the common types are told beforehand."""
+    """Whether it is one. To ask a protocol takes long, so the common types are sorted out first."""
     return type(scores) not in _PLAIN and isinstance(scores, Universe)
 
 

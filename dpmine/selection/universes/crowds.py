@@ -127,7 +127,7 @@ class Bands:
         self._places: dict[int, NDArray[np.intp]] = {}
 
     def crowds(self, padding: int, gone: Collection[int] = ()) -> Sequence[Crowd[int]]:
-        """All of them, and that of so many dummies of score 0; the origin is the score of rank `count`.
+        """All of them, and that of `padding` dummies of score 0; the origin is the score of rank `count`.
 
         Those that are `gone` are not counted; a band may still draw them.
         """
