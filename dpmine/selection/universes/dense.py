@@ -287,7 +287,9 @@ def _levels(scores: Numbers) -> list[Level]:
     if scores.dtype.kind == "O":
         return [Level(score, count) for score, count in sorted(Counter(scores).items(), reverse=True)]
     values, counts = _distinct(scores)
-    return [Level(exact(value), int(count)) for value, count in zip(values[::-1], counts[::-1], strict=True)]
+    return [
+        Level(exact(value), count) for value, count in zip(values[::-1].tolist(), counts[::-1].tolist(), strict=True)
+    ]
 
 
 def _distinct(scores: Numbers) -> tuple[Numbers, NDArray[np.int64]]:
