@@ -24,7 +24,6 @@ from dpmine.exact.reals import (
     argmax,
     draw,
     floor,
-    happens,
     less_than,
     uniform_below,
 )
@@ -125,7 +124,7 @@ def runner(name: str, universe: Any, epsilon: Fraction = Fraction(1)) -> Callabl
 def bench_decisions() -> None:
     header("one decision")
     laplace = LaplaceNoise(Fraction(3))
-    show("U < 1/3", lambda bits: happens(Constant(Fraction(1, 3)), bits=bits))
+    show("U < 1/3", lambda bits: less_than(Uniform(bits=bits), Constant(Fraction(1, 3)), bits=bits))
     show("E < E'", lambda bits: less_than(StandardExponential(bits=bits), StandardExponential(bits=bits), bits=bits))
     show("Laplace < Laplace'", lambda bits: less_than(draw(laplace, bits=bits), draw(laplace, bits=bits), bits=bits))
     show("floor of E", lambda bits: floor(StandardExponential(bits=bits), bits=bits))

@@ -1,7 +1,9 @@
 """One selection beside OpenDP and diffprivlib, on the same scores in one run; then dpmine alone up to 10^30 candidates.
 
-Noise of scale 10 on scores of sensitivity 1. Workloads: *uniform* (scores 0 … 999) and *needle* (all 0, one 200).
-The peers live in .venv-peers (see the Makefile) and each measurement is a process of its own.
+Noise of scale 10 on scores of sensitivity 1. Workloads: *uniform* (scores 0 … 999), *floats* (distinct ones from 0 to
+1000, all mantissas full) and *needle* (all 0, one 200). The peers live in .venv-peers (see the Makefile). Each
+measurement is a process of its own; the libraries take turns, and the ratio is that of the medians of ROUNDS turns.
+All but dpmine-levels start from an array of numpy: its conversion is included.
 Usage: python benchmarks/bench_selection_peers.py [--largest 1000000] [--plot growth.svg]
 """
 
@@ -13,7 +15,12 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+
 import dpmine
+from dpmine.exact.bits import SystemBits
+from dpmine.selection.top_k import build_top_k
+from dpmine.selection.universes.dense import Dense
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKER = ROOT / "benchmarks" / "peers" / "selection_worker.py"
@@ -32,12 +39,13 @@ NAMES = (
     "limited_domain",
     "stable_maximiser",
 )
+ROUNDS = 3
 TIMEOUT = 240  # seconds for one measurement; longer is reported as such
 
 
 def measure(library: str, kind: str, workload: str, size: int) -> dict[str, float] | None:
     python = sys.executable if library.startswith("dpmine") else str(PEERS)
-    repeats = "21" if library.startswith("dpmine") else ("5" if size <= 10**5 else "3")
+    repeats = "101" if size <= 10**4 else ("21" if library.startswith("dpmine") else ("5" if size <= 10**5 else "3"))
     command = [python, str(WORKER), f"{library}:{kind}", workload, str(size), repeats]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=True)
@@ -47,17 +55,43 @@ def measure(library: str, kind: str, workload: str, size: int) -> dict[str, floa
 
 
 def compare(workload: str, sizes: list[int]) -> None:
+    methods = [method for method in METHODS if workload != "floats" or method[0] != "dpmine-levels"]
     for size in sizes:
-        results = {method: measure(*method, workload, size) for method in METHODS}
+        turns = [{method: measure(*method, workload, size) for method in methods} for _ in range(ROUNDS)]
         print(f"\n{workload}, K = {size:,}")
-        print(f"{'library':<16}{'mechanism':<18}{'ms':>12}{'peak MiB':>10}{'ratio to dpmine-levels':>24}")
-        for (library, kind), result in results.items():
-            base = results["dpmine-levels", kind]
-            if result is None or base is None:
+        print(f"{'library':<16}{'mechanism':<18}{'ms':>12}{'peak MiB':>10}{'ratio to dpmine-array':>24}")
+        base = {kind: middle(turns, ("dpmine-array", kind)) for _, kind in methods}
+        for library, kind in methods:
+            result = middle(turns, (library, kind))
+            if result is None:
                 print(f"{library:<16}{kind:<18}{'> ' + str(TIMEOUT) + ' s':>12}")
                 continue
-            ratio = result["seconds"] / base["seconds"]
+            ratio = result["seconds"] / base[kind]["seconds"]
             print(f"{library:<16}{kind:<18}{1000 * result['seconds']:>12.3f}{result['peak']:>10.0f}{ratio:>24.1f}")
+
+
+def middle(turns: list[dict], method: tuple[str, str]) -> dict[str, float] | None:
+    """The turn with the median time; None where a turn took too long."""
+    results = [turn[method] for turn in turns]
+    return None if None in results else sorted(results, key=lambda result: result["seconds"])[len(results) // 2]
+
+
+def print_lists() -> None:
+    """Seconds for the 100 best of a million candidates, at once: medians of 5."""
+    way = build_top_k("exponential", count=100, epsilon=1, delta="1e-6", neighbors="replace_one", candidates=10**6)
+    workloads = {
+        "integers": np.arange(10**6) % 1000,
+        "floats": np.random.default_rng(0).uniform(0, 1000, 10**6),
+        "power law": 1e5 / np.arange(1, 10**6 + 1) ** 0.7,
+    }
+    print("\n100 of 1,000,000 candidates at once, dpmine alone: median seconds of 5")
+    for name, scores in workloads.items():
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            way.choose(Dense(scores), bits=SystemBits())
+            times.append(time.perf_counter() - start)
+        print(f"{name:<16}{statistics.median(times):>8.3f}")
 
 
 def growth() -> list[tuple[int, str, float]]:
@@ -106,10 +140,11 @@ def main() -> None:
     arguments = parser.parse_args()
     if PEERS.exists():
         sizes = [size for size in (10**3, 10**4, 10**5, 10**6) if size <= arguments.largest]
-        for workload in ("uniform", "needle"):
+        for workload in ("uniform", "floats", "needle"):
             compare(workload, sizes)
     else:
         print("No .venv-peers: run make bench-selection, which makes it.")
+    print_lists()
     rows = growth()
     print_growth(rows)
     if arguments.plot:

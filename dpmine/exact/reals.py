@@ -80,13 +80,13 @@ def exact_ball(value: Fraction | int) -> Ball:
 
 def dyadic_interval(numerator: int, width: int) -> Ball:
     """The interval [numerator, numerator + 1] / 2^width."""
-    return arb(2 * numerator + 1, 1) * _two_to_minus(width + 1)
+    return arb(2 * numerator + 1, 1) * power_of_two(-width - 1)
 
 
 @cache
-def _two_to_minus(power: int) -> Ball:
-    """2^−power, which is exact at any precision."""
-    return arb((1, -power))
+def power_of_two(power: int) -> Ball:
+    """2^power, which is exact at any precision."""
+    return arb((1, power))
 
 
 def logarithm(value: Fraction | int) -> Ball:
@@ -166,9 +166,10 @@ class StandardExponential(Real):
 
     __slots__ = ("_uniform",)
 
-    def __init__(self, *, bits: BitSource) -> None:
+    def __init__(self, digits: int = 0, known: int = 0, *, bits: BitSource) -> None:
+        """With the first `known` digits of U given, as for `Uniform`."""
         super().__init__()
-        self._uniform = Uniform(bits=bits)
+        self._uniform = Uniform(digits, known, bits=bits)
 
     def _enclosure(self, width: int) -> Ball:
         return -self._uniform.ball(width).log()
@@ -236,10 +237,14 @@ def float_bounds(x: Real, *, bits: BitSource) -> tuple[float, float]:
     """Two floats with x certainly between them, from the first bits alone; infinite where these settle nothing."""
     width = next(bits.widths())
     with working_precision(width + GUARD_BITS):
-        ball = x.ball(width)
-        if not ball.is_finite():
-            return -inf, inf
-        return nextafter(float(ball.lower()), -inf), nextafter(float(ball.upper()), inf)
+        return float_ends(x.ball(width))
+
+
+def float_ends(ball: Ball) -> tuple[float, float]:
+    """Two floats with all of the ball between them; infinite where it has no ends."""
+    if not ball.is_finite():
+        return -inf, inf
+    return nextafter(float(ball.lower()), -inf), nextafter(float(ball.upper()), inf)
 
 
 def argmax(reals: Sequence[Real], *, bits: BitSource) -> int:

@@ -4,28 +4,30 @@ Levels: the noises of the M members of a level, in descending order, sit at t = 
 V_k = Σ_{j ≤ k} E_j/(M − j + 1) (see `dpmine.exact.reals`). The members that carry them come in uniform order.
 Tail: its noises are made in the same way. Each goes to a uniform candidate of the tail not met before. It is made only
 once that noise on the best score that the tail can have would come next.
+Arrays: bands of scores, each of which is such a tail with a bound of its own (see `dpmine.selection.universes.crowds`).
 The output distribution is that of the enumerated universe. Proof: docs/proofs/selection/noisy_max.md.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from heapq import heapify, heappop, heappush
 from itertools import accumulate, islice
 from sys import maxsize
-from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
-from dpmine.exact.reals import Ball, Formula, Real, StandardExponential, argmax, exact_ball, float_bounds, less_than
-from dpmine.selection.universes.protocol import C, Level, Score, Universe
+from dpmine.exact.reals import GUARD_BITS, Real, less_than, working_precision
+from dpmine.selection.entrants import Group, Known, Met, Queue, groups
+from dpmine.selection.universes.crowds import Members, Tail
+from dpmine.selection.universes.protocol import Array, C, Level, Remaining, Scaled, Score, Universe
 from dpmine.selection.universes.ranking import BestRanks, Ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dpmine.exact.bits import BitSource
     from dpmine.exact.reals import GumbelNoise, Noise
+    from dpmine.selection.universes.protocol import Crowd
 
 
 _FEW_CANDIDATES = 16  # a universe this small is not worth a tail
@@ -49,8 +51,10 @@ def noisy_order(
     Law: the order of c_i + X_i, X_i independent draws of `noise`, ties of scores included. `floor` (by default one that
     keeps the work small) divides head from tail and changes running time only.
     """
-    floor = _worthwhile_floor(universe, noise, count) if floor is None else floor
-    return islice(_Contest(universe, noise, floor, rival, bits).in_order(), min(count, maxsize))
+    if floor is None and rival is None and (race := _of_array(universe, noise, count, bits)) is not None:
+        return islice(race.in_order(), min(count, maxsize))
+    crowds = _of_floor(universe, _worthwhile_floor(universe, noise, count) if floor is None else floor)
+    return islice(_Contest(crowds, noise, bits, rival=rival).in_order(), min(count, maxsize))
 
 
 def draw_from_best(
@@ -114,110 +118,55 @@ class KnownRival:
         """Nothing is left to find out."""
 
 
-@dataclass(eq=False, slots=True)
-class _Group:
-    """Candidates of which only the next noise is made: a level (None: the dummies), or the tail (`unmet`).
-
-    `noisy` is the noisy score of the next one; for the tail, whose best score `score` bounds, a bound on it.
-    """
-
-    score: Score
-    arrivals: Arrivals
-    level: Level | None
-    unmet: bool
-    noise: Real
-    noisy: Real
-
-
-@dataclass(eq=False, slots=True)
-class _Met(Generic[C]):
-    """A candidate of the tail whose score was looked up."""
-
-    candidate: C
-    noisy: Real
-
-
-@dataclass(eq=False, slots=True)
-class _Rival:
-    """The rival, by the upper bound on its noisy score."""
-
-    rival: Rival
-    noisy: Real
-
-
-_Entrant: TypeAlias = "_Group | _Met[C] | _Rival"
-
-
 class _Contest(Generic[C]):
     """All entrants: what comes next is the best of them."""
 
-    def __init__(self, universe: Universe[C], noise: Noise, floor: Score, rival: Rival | None, bits: BitSource) -> None:
-        self._universe = universe
-        self._noise = noise
-        self._floor = floor
+    def __init__(
+        self,
+        crowds: Sequence[Crowd[C]],
+        noise: Noise,
+        bits: BitSource,
+        *,
+        rival: Rival | None = None,
+        gone: Iterable[C] = (),
+    ) -> None:
+        """`gone`: candidates that crowds may draw, and that do not take part."""
         self._bits = bits
-        self._taken: defaultdict[Score, set[C]] = defaultdict(set)
-        self._met: set[C] = set()
-        head = universe.head(floor)
-        self._queue = _Queue[C](self._levels(head), bits)
-        left = (universe.size or 0) - sum(level.count for level in head)
-        if left > 0:
-            self._queue.push(self._group(universe.below(floor), left, unmet=True))
+        self._width = next(bits.widths())
+        self._met = set(gone)
+        self._queue = Queue(groups(crowds, noise, bits=bits))
         if rival is not None:
-            self._queue.push(_Rival(rival, rival.bounds()[1]))
+            self._queue.push(_End(rival, bits))
 
     def in_order(self) -> Iterator[C | None]:
         """Everything, best first, up to the rival."""
-        while (best := self._queue.pop()) is not None:
-            if isinstance(best, _Rival):
+        queue = self._queue
+        while (best := queue.pop()) is not None:
+            if isinstance(best, Group):
+                candidate, drawn = self._newcomer(best.crowd)
+                if best.crowd.is_level:
+                    yield candidate
+                with working_precision(self._width + GUARD_BITS):
+                    if not best.crowd.is_level:
+                        queue.push(Met(candidate, drawn, best))
+                    if best.advance(self._width):
+                        queue.push(best)
+            elif isinstance(best, Met):
+                yield best.candidate
+            elif isinstance(best, _End):
                 if self._is_next(best.rival):
                     return
-                self._queue.push(_Rival(best.rival, best.rival.bounds()[1]))
-            elif isinstance(best, _Met):
-                yield best.candidate
-            elif best.unmet:
-                self._queue.push(self._newcomer(best))
-                self._push_next(best)
-            else:
-                yield None if best.level is None else self._member(best.level)
-                self._push_next(best)
+                queue.push(_End(best.rival, self._bits))
 
-    def _levels(self, head: Sequence[Level]) -> list[_Group]:
-        """The levels of the head, and the dummies."""
-        groups = [self._group(level.score, level.count, level=level) for level in head]
-        padding = self._universe.padding
-        return [*groups, self._group(0, padding)] if padding else groups
-
-    def _group(self, score: Score, size: int, *, level: Level | None = None, unmet: bool = False) -> _Group:
-        arrivals = Arrivals(size, self._bits)
-        quantile = self._noise.quantile
-        noise = Formula(lambda step: quantile(step / size), arrivals.step)
-        return _Group(score, arrivals, level, unmet, noise, _shifted(score, noise))
-
-    def _push_next(self, group: _Group) -> None:
-        """The group's next noise, if it has one more."""
-        arrival = group.arrivals.next()
-        if arrival is not None:
-            group.noise = Formula(self._noise.quantile, arrival)
-            group.noisy = _shifted(group.score, group.noise)
-            self._queue.push(group)
-
-    def _newcomer(self, tail: _Group) -> _Met[C]:
-        """A uniform candidate of the tail that has not been met, with the tail's next noise."""
+    def _newcomer(self, crowd: Crowd[C]) -> tuple[C | None, Any]:
+        """A uniform candidate of the crowd that has not been met, and what its score is made of."""
         while True:
-            candidate, score = self._universe.tail(self._floor, bits=self._bits)
+            candidate, drawn = crowd.draw(bits=self._bits)
+            if candidate is None:
+                return candidate, drawn
             if candidate not in self._met:
                 self._met.add(candidate)
-                return _Met(candidate, _shifted(score, tail.noise))
-
-    def _member(self, level: Level) -> C:
-        """A uniform member of the level that was not taken before."""
-        taken = self._taken[level.score]
-        while True:
-            candidate = self._universe.member(level, bits=self._bits)
-            if candidate not in taken:
-                taken.add(candidate)
-                return candidate
+                return candidate, drawn
 
     def _is_next(self, rival: Rival) -> bool:
         """Whether the rival comes before all that is left; where its bounds leave that open, they are sharpened.
@@ -226,117 +175,50 @@ class _Contest(Generic[C]):
         """
         low, high = rival.bounds()
         best = self._queue.best()
-        if best is None or less_than(best.noisy, low, bits=self._bits):
+        if best is None or less_than(best.noisy(), low, bits=self._bits):
             return True
         if low is not high:
             rival.sharpen()
         return False
 
 
-class _Queue(Generic[C]):
-    """Entrants by decreasing noisy score.
+class _End(Known):
+    """A rival, by the upper bound on its noisy score."""
 
-    Mostly only the best few are asked for, so those of the start are put in order once the best of them has gone.
+    __slots__ = ("rival",)
+
+    def __init__(self, rival: Rival, bits: BitSource) -> None:
+        super().__init__(rival.bounds()[1], bits)
+        self.rival = rival
+
+
+def _of_array(universe: Universe[C], noise: Noise, count: int, bits: BitSource) -> _Contest[Any] | None:
+    """The contest of an array's crowds; None where there is no array of numbers.
+
+    Scores that were divided by a sensitivity have the order that the array has with so much more noise.
     """
-
-    def __init__(self, start: list[_Group], bits: BitSource) -> None:
-        self._bits = bits
-        self._heap: list[_Place[C]] = []
-        self._first: _Group | None = None
-        self._others: list[_Group] = []
-        if start:
-            best = argmax([group.noisy for group in start], bits=bits)
-            self._first, self._others = start[best], start[:best] + start[best + 1 :]
-            self.push(self._first)
-
-    def push(self, entrant: _Entrant[C]) -> None:
-        """One more."""
-        heappush(self._heap, _Place(entrant, self._bits))
-
-    def best(self) -> _Entrant[C] | None:
-        """The one with the largest noisy score; None when none is left."""
-        if self._others and self._first is None:
-            self._heap += [_Place(group, self._bits) for group in self._others]
-            heapify(self._heap)
-            self._others = []
-        return self._heap[0].entrant if self._heap else None
-
-    def pop(self) -> _Entrant[C] | None:
-        """The best one, taken out."""
-        best = self.best()
-        if best is not None:
-            heappop(self._heap)
-        if best is self._first:
-            self._first = None
-        return best
+    array: object = universe
+    gone = set[Any]()
+    while isinstance(array, Scaled | Remaining):
+        if isinstance(array, Remaining):
+            gone |= array.taken.keys()
+        else:
+            noise = replace(noise, scale=noise.scale * array.sensitivity)  # type: ignore[type-var]
+        array = array.inner
+    crowds = array.crowds(noise.scale, count, gone) if isinstance(array, Array) else None
+    return None if crowds is None else _Contest(crowds, noise, bits, gone=gone)
 
 
-class _Place(Generic[C]):
-    """An entrant in a heap, which keeps the least first.
-
-    Most comparisons are decided by two floats that certainly enclose the noisy score; the others exactly.
-    """
-
-    __slots__ = ("_bits", "_high", "_low", "entrant")
-
-    def __init__(self, entrant: _Entrant[C], bits: BitSource) -> None:
-        self.entrant = entrant
-        self._bits = bits
-        self._low, self._high = float_bounds(entrant.noisy, bits=bits)
-
-    def __lt__(self, other: _Place[C]) -> bool:
-        if self._low > other._high:
-            return True
-        if other._low > self._high:
-            return False
-        return less_than(other.entrant.noisy, self.entrant.noisy, bits=self._bits)
-
-
-class Arrivals:
-    """The points V_1 < V_2 < … at which the noises of `size` ≥ 1 candidates are met, largest noise first.
-
-    The sums are kept in a list for each width, because a chain of nested reals could outgrow the interpreter's stack.
-    """
-
-    __slots__ = ("_bits", "_later", "_size", "_sums", "step")
-
-    def __init__(self, size: int, bits: BitSource) -> None:
-        self._size = size
-        self._bits = bits
-        self.step: Real = StandardExponential(bits=bits)
-        """E_1: V_1 is a `size`-th of it."""
-        self._later: list[Real] = []
-        self._sums: dict[int, list[Ball]] = {}
-
-    def next(self) -> Real | None:
-        """V_2 at first, then the one behind the last that was made; None behind V_size."""
-        if len(self._later) == self._size - 1:
-            return None
-        self._later.append(StandardExponential(bits=self._bits))
-        return _Arrival(self, len(self._later))
-
-    def ball(self, k: int, width: int) -> Ball:
-        """V_{k+1}."""
-        sums = self._sums.setdefault(width, [self.step.ball(width) / self._size])
-        while len(sums) <= k:
-            sums.append(sums[-1] + self._later[len(sums) - 1].ball(width) / (self._size - len(sums)))
-        return sums[k]
-
-
-class _Arrival(Real):
-    __slots__ = ("_arrivals", "_k")
-
-    def __init__(self, arrivals: Arrivals, k: int) -> None:
-        super().__init__()
-        self._arrivals = arrivals
-        self._k = k
-
-    def _enclosure(self, width: int) -> Ball:
-        return self._arrivals.ball(self._k, width)
-
-
-def _shifted(score: Score, noise: Real) -> Real:
-    return Formula(lambda ball: exact_ball(score) + ball, noise) if score else noise
+def _of_floor(universe: Universe[C], floor: Score) -> Sequence[Crowd[C]]:
+    """The levels of the head, the tail, and the dummies."""
+    head = universe.head(floor)
+    crowds: list[Crowd[C]] = [Members(level, universe) for level in head]
+    left = (universe.size or 0) - sum(level.count for level in head)
+    if left > 0:
+        crowds.append(Tail(universe, floor, left))
+    if universe.padding:
+        crowds.append(Members(Level(0, universe.padding), None))
+    return crowds
 
 
 def _worthwhile_floor(universe: Universe[C], noise: Noise, count: int) -> Score:

@@ -7,18 +7,19 @@ released, in a form that depends on that label alone.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
 import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.parameters import Number
-from dpmine.selection.universes.dense import Dense, Levels, Numbers
+from dpmine.selection.universes.crowds import Numbers
+from dpmine.selection.universes.dense import Dense, Levels
 from dpmine.selection.universes.protocol import Universe
 from dpmine.selection.universes.ranking import Padded
 
@@ -41,8 +42,14 @@ class Labelled(Protocol):
 
 Scores: TypeAlias = Sequence[Number] | Numbers | Mapping[Any, Number] | Labelled | Universe[Hashable]
 
+_PLAIN = (np.ndarray, list, tuple, dict)
 _WHOLE = 2**53  # floats from here on are whole numbers
 _NO_SCORES = "scores must be numbers in one dimension, a mapping to numbers, or a Universe."
+
+
+def is_universe(scores: Scores) -> TypeGuard[Universe[Hashable]]:
+    """Whether it is one. To ask a protocol takes long, so the common types are sorted out first."""
+    return type(scores) not in _PLAIN and isinstance(scores, Universe)
 
 
 def require_form(scores: Scores, *, hidden: bool) -> None:
@@ -51,7 +58,7 @@ def require_form(scores: Scores, *, hidden: bool) -> None:
     `hidden`: the list of candidates is not public. Then neither its length nor its labels may cause an error: two
     entries of a Series that have the same label are two candidates. Raises BadParameter.
     """
-    if isinstance(scores, Universe):
+    if is_universe(scores):
         return
     if (
         isinstance(scores, str | bytes | AbstractSet)
@@ -63,28 +70,28 @@ def require_form(scores: Scores, *, hidden: bool) -> None:
         return
     if not number_of(scores):
         raise BadParameter("There is nothing to select from: give at least one candidate.")
-    if isinstance(scores, Labelled) and not getattr(scores.index, "is_unique", True):
+    if _is_labelled(scores) and not getattr(scores.index, "is_unique", True):
         raise BadParameter("scores must have one entry per label, and labels repeat: add the entries up first.")
 
 
 def number_of(scores: Scores) -> int | None:
     """How many candidates there are, dummies not counted, no score looked at; None for a universe without a size."""
-    if isinstance(scores, Universe):
+    if is_universe(scores):
         return scores.size
     try:
-        return len(scores)
+        return len(cast("Sized", scores))
     except TypeError:
         raise BadParameter(_NO_SCORES) from None
 
 
 def labelled_universe(scores: Scores, padding: int = 0) -> tuple[Universe[Hashable], list[Hashable] | None]:
     """The universe, and the labels of its candidates if `scores` is a mapping or a Series."""
-    if isinstance(scores, Universe):
+    if is_universe(scores):
         return Padded(scores, padding) if padding else scores, None
-    if isinstance(scores, Mapping | Labelled):
+    if isinstance(scores, Mapping) or _is_labelled(scores):
         entries = list(scores.items())
         return Dense([score for _, score in entries], padding), [label for label, _ in entries]
-    return Dense(scores if isinstance(scores, np.ndarray) else _plain(scores), padding), None
+    return Dense(scores if isinstance(scores, np.ndarray) else _plain(cast("Sequence[Number]", scores)), padding), None
 
 
 def released(scores: Scores, labels: list[Hashable] | None, choice: Any, *, hidden: bool) -> tuple[Hashable, Hashable]:
@@ -160,6 +167,10 @@ _FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (dt.datetime, _one_time),
     (dt.timedelta, _one_span),
 )
+
+
+def _is_labelled(scores: Scores) -> TypeGuard[Labelled]:
+    return type(scores) not in _PLAIN and isinstance(scores, Labelled)
 
 
 def _plain(scores: Sequence[Number]) -> Numbers | list[Number]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
@@ -17,7 +18,7 @@ from dpmine.parameters import Number, named, positive
 from dpmine.privacy import Guarantee, Neighbors, short
 from dpmine.selection.advice import advice
 from dpmine.selection.recommend import build_mechanism
-from dpmine.selection.scores import Scores, labelled_universe, number_of, released, require_form
+from dpmine.selection.scores import Scores, is_universe, labelled_universe, number_of, released, require_form
 from dpmine.selection.universes.dense import Dense, Levels
 from dpmine.selection.universes.protocol import MANY_DUMMIES, C, Scaled, Universe
 
@@ -200,21 +201,22 @@ def select(
         dpmine.plan: the lead that each mechanism needs.
         dpmine.Levels: scores of groups of candidates.
     """
-    parameters = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **options}
-    step, account = positive("sensitivity", sensitivity), Account.of(ledger, dataset)
-    padding, protected = Candidates.parse(candidates).padding, checked_name("unit", unit)
+    padding = Candidates.parse(candidates).padding
     hidden = _is_hidden(scores, padding)
     require_form(scores, hidden=hidden)
-    chooser = _chooser(scores, mechanism, parameters, hidden=hidden)
-    _require_fit(chooser, step, hidden=hidden)
-    guarantee = chooser.guarantee()
-    moved = f"moves each score by at most {short(step)}"
-    if protected != guarantee.unit:
-        guarantee = guarantee.asserting(protected, moved)
-    elif guarantee.private:
-        guarantee = guarantee.noting(f"asserted, not checked: {moved} ({protected})")
-    if guarantee.private and not hidden and not isinstance(scores, Universe):
-        guarantee = guarantee.noting("the candidates are taken as public")
+    chooser, step, guarantee = _terms(
+        mechanism,
+        sensitivity,
+        unit,
+        size=None if hidden or mechanism != AUTO else number_of(scores),
+        hidden=hidden,
+        listed=not is_universe(scores),
+        epsilon=epsilon,
+        delta=delta,
+        neighbors=neighbors,
+        **options,
+    )
+    account = Account.of(ledger, dataset)
     account.charge(guarantee, job=f"select {chooser.name}")
     universe, labels = labelled_universe(scores, padding)
     choice = choose(chooser, universe, sensitivity=step, bits=SystemBits())
@@ -250,7 +252,7 @@ def law(
     step, padding = positive("sensitivity", sensitivity), Candidates.parse(candidates).padding
     hidden = _is_hidden(scores, padding)
     require_form(scores, hidden=hidden)
-    chooser = _chooser(scores, mechanism, parameters, hidden=hidden)
+    chooser = _built(mechanism, None if hidden else number_of(scores), parameters)
     universe, _ = labelled_universe(scores, padding)
     by_level = chooser.distribution(
         _profile(universe, step, only_differences=not (chooser.approximate or universe.padding))
@@ -260,9 +262,42 @@ def law(
     return Law(masses, by_level.nothing)
 
 
+def _terms(name: str, sensitivity: Number, unit: str, **given: Any) -> tuple[Mechanism, Fraction, Guarantee]:
+    """The mechanism, the exact sensitivity and the guarantee; they are kept, as calls are often repeated.
+
+    Raises as `select`.
+    """
+    try:
+        hash((name, sensitivity, unit, *given.values()))
+    except TypeError:
+        return _read_terms(name, sensitivity, unit, **given)
+    return _kept_terms(name, sensitivity, unit, **given)  # type: ignore[arg-type]
+
+
+def _read_terms(
+    name: str, sensitivity: Number, unit: str, *, size: int | None, hidden: bool, listed: bool, **parameters: Any
+) -> tuple[Mechanism, Fraction, Guarantee]:
+    """`size`: the number of public candidates, None where it is not needed. `listed`: they come one by one."""
+    step, protected = positive("sensitivity", sensitivity), checked_name("unit", unit)
+    chooser = _built(name, size, parameters)
+    _require_fit(chooser, step, hidden=hidden)
+    guarantee = chooser.guarantee()
+    moved = f"moves each score by at most {short(step)}"
+    if protected != guarantee.unit:
+        guarantee = guarantee.asserting(protected, moved)
+    elif guarantee.private:
+        guarantee = guarantee.noting(f"asserted, not checked: {moved} ({protected})")
+    if guarantee.private and not hidden and listed:
+        guarantee = guarantee.noting("the candidates are taken as public")
+    return chooser, step, guarantee
+
+
+_kept_terms = lru_cache(maxsize=64, typed=True)(_read_terms)  # typed: True is no number, and equal to 1
+
+
 def _is_hidden(scores: Scores, padding: int) -> bool:
     """Whether the list of candidates is private: dummies stand for the unknown ones."""
-    return padding > 0 or (isinstance(scores, Universe) and scores.padding > 0)
+    return padding > 0 or (is_universe(scores) and scores.padding > 0)
 
 
 def _profile(universe: Universe[Hashable], step: Fraction, *, only_differences: bool) -> Profile:
@@ -281,11 +316,10 @@ def _profile(universe: Universe[Hashable], step: Fraction, *, only_differences: 
     return Profile(scores, tuple(level.count for level in levels), universe.padding)
 
 
-def _chooser(scores: Scores, name: str, parameters: dict[str, Any], *, hidden: bool) -> Mechanism:
-    """The mechanism, before any score is read; "auto" asks for their number. Raises as `select`."""
+def _built(name: str, size: int | None, parameters: dict[str, Any]) -> Mechanism:
+    """The mechanism, before any score is read; "auto" asks for the number of public candidates. Raises as `select`."""
     if name != AUTO:
         return build_mechanism(name, **parameters)
-    size = None if hidden else number_of(scores)
     return build_mechanism(AUTO, candidates=size, are_counts=size is None, **parameters)  # dummies guarantee scores ≥ 0
 
 

@@ -140,7 +140,7 @@ def test_permute_and_flip_among_the_best(
         lambda bits: flip(kbar, neighbors).choose(LazyUniverse(truth, least=0, descent=descent), bits=bits),
         kept_law(truth, kbar, neighbors),
         depth=11,
-        undecided=0.6,
+        undecided=0.65,
         runs=3_000,
     )
 

@@ -123,7 +123,7 @@ def test_an_unknown_universe_is_never_empty() -> None:
 
 def test_only_what_was_handed_out_can_be_taken() -> None:
     with pytest.raises(KeyError):
-        Remaining(Dense([1, 2])).take(0)
+        Remaining(Levels([(1, 1), (2, 1)])).take((0, 0))
 
 
 @pytest.mark.statistical

@@ -358,3 +358,16 @@ def test_a_hidden_choice_counts_and_is_iterated_without_a_label() -> None:
     hidden = Selection(None, None, True, "m", Guarantee(Fraction(1), Fraction(0), Neighbors.REPLACE_ONE))
     assert (len(hidden), list(hidden)) == (1, [None])
     assert "something stands out" in hidden._repr_html_()
+
+
+def test_terms_are_kept_by_type() -> None:
+    """True equals 1 and is no ε; a list is none either, and cannot be looked up."""
+    for _ in range(2):
+        assert select([5000, 1], epsilon=1, mechanism="exponential").guarantee.epsilon == 1
+        impropers: list[Any] = [True, [1], {}]
+        for improper in impropers:
+            with pytest.raises(BadParameter):
+                select([5000, 1], epsilon=improper, mechanism="exponential")
+    assert str(select([5000, 1], epsilon=1, sensitivity=Fraction(1, 3)).guarantee) == str(
+        select([5000, 1], epsilon=1, sensitivity="1/3").guarantee
+    )

@@ -52,6 +52,17 @@ class MonotoneMaxOfExponentials(MaxOfExponentials):
         return 1 / self.epsilon
 
 
+class ExponentialOfBands(Exponential):
+    """Takes the bound of a band below the best score for the scores in it: a band is crossed in one step."""
+
+    width = 4
+
+    def distribution(self, profile: Profile) -> LevelDistribution:
+        bounds = [-((profile.scores[0] - score) // self.width) * self.width for score in profile.scores]
+        weights = np.array(profile.counts) * np.exp(np.array(bounds) / float(self.scale))
+        return LevelDistribution(weights / weights.sum(), 0.0)
+
+
 class LargeMarginWithoutThreshold(LargeMargin):
     """T(ℓ) = 2 for every ℓ: one candidate among many that tie is singled out."""
 
@@ -175,6 +186,7 @@ REPLACE_ONLY = (MonotoneExponential, MonotoneMaxOfLaplaces, MonotoneMaxOfExponen
 """Private under add_remove after all: the first three are its forms; the last then uses all of its draw's share."""
 
 EVERYWHERE = (
+    ExponentialOfBands,
     LargeMarginWithoutThreshold,
     TightEagerDraw,
     TightHalvedRho,

@@ -5,25 +5,26 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate, groupby
-from typing import TYPE_CHECKING, Any, TypeAlias
+from math import ceil, inf, nextafter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
 from dpmine.parameters import Number, exact_number, whole
-from dpmine.selection.universes.protocol import Level, Score
+from dpmine.selection.universes.crowds import Bands, Numbers, exact
+from dpmine.selection.universes.protocol import Array, Level, Score
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
+
+    from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-
-
-Numbers: TypeAlias = NDArray[Any]
-"""An array of numbers of any type, which says what they are as it runs."""
+    from dpmine.selection.universes.protocol import Crowd
 
 
 class Levels:
@@ -148,44 +149,108 @@ def exact_score(value: Number) -> Score:
     return int(score) if score.denominator == 1 else Fraction(score)
 
 
+_DEEPER = 16  # times as many candidates above the next floor
 _COUNTABLE_SPREAD = 4  # integer scores spread over fewer than this many values a candidate are counted, not sorted
 
 
-class Dense:
+class Dense(Array):
     """The scores of candidates 0 … K − 1: a 1-D array or a sequence of integers, floats or Fractions.
 
-    Floats of every width are taken for the exact dyadic numbers they are.
+    Floats of every width are taken for the exact dyadic numbers they are. Levels are made as deep as asked for.
     """
 
     def __init__(self, scores: Sequence[Number] | Numbers, padding: int = 0) -> None:
         """Raises BadParameter for scores that are not finite numbers, shapes other than 1-D, and no scores."""
         self._scores = _exact_array(scores)
-        self._levels = Levels.of(_levels(self._scores), padding)
-        self.size = self._levels.size
+        self.size = len(self._scores)
         self.padding = padding
-        self.least = self._levels.least
-        self.top = self._levels.top
-        self.head = self._levels.head
-        self.below = self._levels.below
-        self.lower = self._levels.lower
+        if not self.size and not padding:
+            raise BadParameter("There is nothing to select from: give at least one candidate.")
+        if padding and self.least < 0:
+            raise BadParameter("A universe with dummies needs scores of at least 0.")
+        self._levels: list[Level] = []
+        self._floor: Score | None = None
+        self._bands: tuple[Fraction, Bands] | None = None
+        self._tail: tuple[Score, NDArray[np.intp]] | None = None
+
+    @cached_property
+    def least(self) -> Score:
+        """The lowest score."""
+        return exact(self._scores.min()) if self.size else 0
+
+    def top(self) -> Score:
+        """The best score."""
+        return exact(self._scores.max()) if self.size else 0
+
+    def score(self, candidate: int) -> Score:
+        """Its exact score."""
+        return exact(self._scores[candidate])
+
+    def crowds(self, scale: Fraction, count: int, gone: Collection[Any] = ()) -> Sequence[Crowd[int]] | None:
+        """All candidates but those gone, and dummies, for a race with noise of that scale; None of objects.
+
+        Bands that are made without the first ones of a list serve the next ones, too.
+        """
+        if self._scores.dtype.kind == "O" or not self.size:
+            return None
+        rank = count + len(gone)
+        if self._bands is None or self._bands[0] != scale or self._bands[1].rank < min(rank, self.size):
+            self._bands = scale, Bands(self._scores, scale, 2 * rank if gone else rank)
+        return self._bands[1].crowds(self.padding, gone)
+
+    def head(self, floor: Score) -> Sequence[Level]:
+        """All levels with score ≥ floor."""
+        if self._floor is None or floor < self._floor:
+            everything = self._scores.dtype.kind == "O" or floor <= self.least
+            self._floor = self.least if everything else floor
+            self._levels = _levels(self._scores if everything else self._scores[self._scores >= self._cut(floor)])
+        return self._levels[: bisect_right(self._levels, -floor, key=lambda level: -level.score)]
+
+    def below(self, floor: Score) -> Score:
+        """The best score below `floor`."""
+        places = self._below(floor)
+        return exact(self._scores[places].max()) if len(places) else floor
+
+    def lower(self, floor: Score) -> Score:
+        """A floor above which there are many times as many candidates."""
+        rank = _DEEPER * max(_DEEPER, sum(level.count for level in self.head(floor)))
+        if rank >= self.size or self._scores.dtype.kind == "O":
+            return self.least
+        return exact(np.partition(self._scores, self.size - rank)[self.size - rank])
 
     def member(self, level: Level, *, bits: BitSource) -> int:
         """A uniform position among those with the level's score."""
-        return self._position(level.score, uniform_below(level.count, bits=bits))
+        value = float(level.score) if self._scores.dtype.kind == "f" else level.score
+        return int(np.flatnonzero(self._scores == value)[uniform_below(level.count, bits=bits)])
 
     def tail(self, floor: Score, *, bits: BitSource) -> tuple[int, Score]:
         """A uniform position among those with a score below `floor`."""
-        (_, member), score = self._levels.tail(floor, bits=bits)
-        return self._position(score, member), score
+        places = self._below(floor)
+        place = int(places[uniform_below(len(places), bits=bits)])
+        return place, exact(self._scores[place])
+
+    def _below(self, floor: Score) -> NDArray[np.intp]:
+        """The positions of scores below `floor`, kept for the next call."""
+        if self._tail is None or self._tail[0] != floor:
+            self._tail = floor, np.flatnonzero(self._scores < self._cut(floor))
+        return self._tail[1]
+
+    def _cut(self, floor: Score) -> Score | float:
+        """What is above the same scores, and of their type where they are floats."""
+        if self._scores.dtype.kind == "O":
+            return floor
+        if self._scores.dtype.kind in "iu":
+            return ceil(floor)
+        try:
+            near = float(floor)
+        except OverflowError:
+            return inf if floor > 0 else -inf
+        return near if near >= floor else nextafter(near, inf)
 
     def spread(self, masses: NDArray[np.float64]) -> NDArray[np.float64]:
         """Masses of levels (best first), shared out equally to their members: one entry a candidate."""
         _, level_of, counts = np.unique(self._scores, return_inverse=True, return_counts=True)
         return (masses[::-1] / counts)[level_of]
-
-    def _position(self, score: Score, member: int) -> int:
-        value = float(score) if self._scores.dtype.kind == "f" else score
-        return int(np.flatnonzero(self._scores == value)[member])
 
 
 def _exact_array(scores: Sequence[Number] | Numbers) -> Numbers:
@@ -194,8 +259,8 @@ def _exact_array(scores: Sequence[Number] | Numbers) -> Numbers:
     if array.ndim != 1 or array.dtype.kind not in "iufO" or isinstance(array, np.ma.MaskedArray):
         raise BadParameter("scores must be a one-dimensional array of integers, floats or Fractions, none masked.")
     if array.dtype.kind == "f" and np.can_cast(array.dtype, np.float64):
-        array = array.astype(np.float64)
-        if not np.isfinite(array).all():
+        array = array.astype(np.float64, copy=False)
+        if len(array) and not (np.isfinite(array.min()) and np.isfinite(array.max())):  # NaN is the least of all
             raise BadParameter("scores must be finite numbers.")
     elif array.dtype.kind not in "iu":  # floats wider than float64 too
         return _array_of_objects([exact_score(score) for score in array])
@@ -222,8 +287,9 @@ def _levels(scores: Numbers) -> list[Level]:
     if scores.dtype.kind == "O":
         return [Level(score, count) for score, count in sorted(Counter(scores).items(), reverse=True)]
     values, counts = _distinct(scores)
-    exact = int if scores.dtype.kind in "iu" else _exact_float
-    return [Level(exact(value), int(count)) for value, count in zip(values[::-1], counts[::-1], strict=True)]
+    return [
+        Level(exact(value), count) for value, count in zip(values[::-1].tolist(), counts[::-1].tolist(), strict=True)
+    ]
 
 
 def _distinct(scores: Numbers) -> tuple[Numbers, NDArray[np.int64]]:
@@ -235,8 +301,3 @@ def _distinct(scores: Numbers) -> tuple[Numbers, NDArray[np.int64]]:
             present = np.flatnonzero(counts)
             return present + low, counts[present]
     return np.unique(scores, return_counts=True)
-
-
-def _exact_float(value: float) -> Score:
-    score = Fraction(float(value))
-    return int(score) if score.denominator == 1 else score

@@ -7,15 +7,17 @@ Views are universes made of another one: without candidates already chosen, or w
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Collection, Hashable, Sequence
 
     from dpmine.exact.bits import BitSource
+    from dpmine.exact.reals import Ball
 
 
 Score: TypeAlias = int | Fraction
@@ -101,19 +103,62 @@ class Universe(Protocol[C_co]):
         ...
 
 
+class Crowd(Protocol[C_co]):
+    """Candidates of which none has a score above a bound.
+
+    Scores count from an origin that all crowds of a race share.
+    """
+
+    @property
+    def size(self) -> int:
+        """How many there are, at least 1."""
+        ...
+
+    @property
+    def is_level(self) -> bool:
+        """Whether each has the bound for its score."""
+        ...
+
+    def bound(self) -> Ball:
+        """The bound, at the working precision."""
+        ...
+
+    def draw(self, *, bits: BitSource) -> tuple[C_co | None, Any]:
+        """A uniform candidate, None for a dummy, and what `score` takes. Those met before may come again."""
+        ...
+
+    def score(self, drawn: Any) -> Ball:
+        """The score of a candidate that was drawn, at the working precision."""
+        ...
+
+
+class Array(ABC):
+    """Numbered candidates whose scores are in memory: any of them can be looked up, and all put into crowds."""
+
+    @abstractmethod
+    def crowds(self, scale: Fraction, count: int, gone: Collection[Any]) -> Sequence[Crowd[int]] | None:
+        """All but those that are gone, for a race with noise of that scale for `count` places; None where it cannot."""
+
+    @abstractmethod
+    def score(self, candidate: int) -> Score:
+        """Its exact score."""
+
+
 class Remaining(Generic[C]):
     """What is left of `universe`. Nothing is counted again: the score of a candidate is noted when it is handed out."""
 
     def __init__(self, universe: Universe[C]) -> None:
-        self._inner = universe
+        self.inner = universe
         self._scores: dict[C, Score] = {}
-        self._taken: dict[C, Score] = {}
+        self.taken: dict[C, Score] = {}
         self._gone: Counter[Score] = Counter()
         self.padding = universe.padding
 
     def take(self, candidate: C) -> None:
-        """Take out a candidate that `member` or `tail` handed out."""
-        self._taken[candidate] = self._scores[candidate]
+        """Take out a candidate that `member` or `tail` handed out, or any one of an array."""
+        if candidate not in self._scores:
+            self._scores[candidate] = _looked_up(self.inner, candidate)
+        self.taken[candidate] = self._scores[candidate]
         self._gone[self._scores[candidate]] += 1
 
     @property
@@ -124,47 +169,47 @@ class Remaining(Generic[C]):
     @property
     def size(self) -> int | None:
         """How many are left."""
-        return None if self._inner.size is None else self._inner.size - len(self._taken)
+        return None if self.inner.size is None else self.inner.size - len(self.taken)
 
     @property
     def least(self) -> Score:
         """The universe's."""
-        return self._inner.least
+        return self.inner.least
 
     def top(self) -> Score:
         """The best score that is left."""
-        floor = self._inner.top()
+        floor = self.inner.top()
         while not (levels := self.head(floor)) and floor > self.least:
-            floor = self._inner.lower(floor)
+            floor = self.inner.lower(floor)
         return levels[0].score if levels else self.least
 
     def head(self, floor: Score) -> Sequence[Level]:
         """All levels with score ≥ floor, without those taken."""
-        levels = (Level(level.score, level.count - self._gone[level.score]) for level in self._inner.head(floor))
+        levels = (Level(level.score, level.count - self._gone[level.score]) for level in self.inner.head(floor))
         return [level for level in levels if level.count]
 
     def below(self, floor: Score) -> Score:
         """What no candidate of the tail exceeds: the universe's bound."""
-        return self._inner.below(floor)
+        return self.inner.below(floor)
 
     def lower(self, floor: Score) -> Score:
         """The universe's next floor."""
-        return self._inner.lower(floor)
+        return self.inner.lower(floor)
 
     def member(self, level: Level, *, bits: BitSource) -> C:
         """A uniform member of the level that is left."""
         whole = Level(level.score, level.count + self._gone[level.score])
         while True:
-            candidate = self._inner.member(whole, bits=bits)
-            if candidate not in self._taken:
+            candidate = self.inner.member(whole, bits=bits)
+            if candidate not in self.taken:
                 self._scores[candidate] = level.score
                 return candidate
 
     def tail(self, floor: Score, *, bits: BitSource) -> tuple[C, Score]:
         """A uniform candidate that is left, among those with score < floor."""
         while True:
-            candidate, score = self._inner.tail(floor, bits=bits)
-            if candidate not in self._taken:
+            candidate, score = self.inner.tail(floor, bits=bits)
+            if candidate not in self.taken:
                 self._scores[candidate] = score
                 return candidate, score
 
@@ -173,46 +218,57 @@ class Scaled(Generic[C]):
     """`universe` with every score divided by `sensitivity` > 0, exactly."""
 
     def __init__(self, universe: Universe[C], sensitivity: Fraction) -> None:
-        self._inner = universe
-        self._sensitivity = sensitivity
+        self.inner = universe
+        self.sensitivity = sensitivity
         self.size = universe.size
         self.padding = universe.padding
 
     @property
     def least(self) -> Score:
         """The lowest score in units of the sensitivity."""
-        return self._down(self._inner.least)
+        return self._down(self.inner.least)
 
     def top(self) -> Score:
         """The best score in units of the sensitivity."""
-        return self._down(self._inner.top())
+        return self._down(self.inner.top())
 
     def head(self, floor: Score) -> Sequence[Level]:
         """The levels above `floor`."""
-        return [Level(self._down(level.score), level.count) for level in self._inner.head(self._up(floor))]
+        return [Level(self._down(level.score), level.count) for level in self.inner.head(self._up(floor))]
 
     def below(self, floor: Score) -> Score:
         """What no candidate of the tail exceeds."""
-        return self._down(self._inner.below(self._up(floor)))
+        return self._down(self.inner.below(self._up(floor)))
 
     def lower(self, floor: Score) -> Score:
         """The next floor."""
-        return self._down(self._inner.lower(self._up(floor)))
+        return self._down(self.inner.lower(self._up(floor)))
 
     def member(self, level: Level, *, bits: BitSource) -> C:
         """A uniform member of the level."""
-        return self._inner.member(Level(self._up(level.score), level.count), bits=bits)
+        return self.inner.member(Level(self._up(level.score), level.count), bits=bits)
 
     def tail(self, floor: Score, *, bits: BitSource) -> tuple[C, Score]:
         """A uniform candidate below `floor`."""
-        candidate, score = self._inner.tail(self._up(floor), bits=bits)
+        candidate, score = self.inner.tail(self._up(floor), bits=bits)
         return candidate, self._down(score)
 
     def _down(self, score: Score) -> Score:
-        return _plain(Fraction(score) / self._sensitivity)
+        return _plain(Fraction(score) / self.sensitivity)
 
     def _up(self, score: Score) -> Score:
-        return _plain(score * self._sensitivity)
+        return _plain(score * self.sensitivity)
+
+
+def _looked_up(universe: object, candidate: Any) -> Score:
+    """The score of an array's candidate. Raises KeyError for other universes."""
+    if isinstance(universe, Scaled):
+        return _plain(_looked_up(universe.inner, candidate) / universe.sensitivity)
+    if isinstance(universe, Remaining):
+        return _looked_up(universe.inner, candidate)
+    if isinstance(universe, Array):
+        return universe.score(candidate)
+    raise KeyError
 
 
 def _plain(score: Fraction) -> Score:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from typing import TYPE_CHECKING, Generic
 
@@ -74,7 +74,7 @@ class Ranking(Generic[C]):
         """All levels with score ≥ `floor`, best first; dummies are a level of score 0 of their own, the last one."""
         if floor < self._floor:
             self._look(floor)
-        levels = [level for level in self._levels if level.score >= floor]
+        levels = self._levels[: bisect_right(self._levels, -floor, key=lambda level: -level.score)]
         unlisted = self.length - (self._ends[-1] if self._ends else 0)
         return [*levels, Level(0, unlisted)] if self._padding and floor <= 0 and unlisted > 0 else levels
 
