@@ -98,6 +98,12 @@ class Data:
             found = np.concatenate([miner.itemsets(size, threshold).supports for size in range(1, largest + 1)])
         return int(np.sort(found)[-place])
 
+    @cached_property
+    def largest_of_best(self) -> int:
+        """The most items of one of the best itemsets, at least 2."""
+        miner, least = self.baskets.miner(), self.support_in_place(K)
+        return max(2, *(size for size in range(1, LARGEST + 1) if len(miner.itemsets(size, least))))
+
     def missing(self, lists: Iterable[Iterable[Itemset]], largest: int = LARGEST) -> list[float]:
         """Of each list, the share of the best itemsets that it lacks."""
         least = self.support_in_place(K, largest)
@@ -109,14 +115,18 @@ class Data:
 
 
 def best(data: Data, runs: int) -> None:
-    """The best 100 of unknown items. `discover` has the whole ε for its choice, or gives supports a part of it."""
+    """The best 100 of unknown items. `discover` has the whole ε for its choice, or gives supports a part of it.
+
+    It knows how many items the largest of the best itemsets has, and gets at most ten runs.
+    """
+    largest, fewer = data.largest_of_best, min(runs, 10)
     for neighbors, epsilon in product(Neighbors, EPSILONS):
         terms = {"epsilon": epsilon, "delta": DELTA, "neighbors": neighbors, **data.options}
         found = [frequent_itemsets(data.path, k=K, **terms) for _ in range(runs)]
         errors = [error for each in found for error in data.errors(dict(zip(each, each.noisy_supports, strict=True)))]
-        terms |= {"mechanism": DISCOVER, "size": (1, LARGEST)}
-        chosen = [top_itemsets(data.path, K, **terms) for _ in range(runs)]
-        released = [top_itemsets(data.path, K, release_support=AUTO, **terms).supports for _ in range(runs)]
+        terms |= {"mechanism": DISCOVER, "size": (1, largest)}
+        chosen = [top_itemsets(data.path, K, **terms) for _ in range(fewer)]
+        released = [top_itemsets(data.path, K, release_support=AUTO, **terms).supports for _ in range(fewer)]
         others = [
             error for each in released if each for error in data.errors({s: v for s, (v, _) in each.by_itemset.items()})
         ]
