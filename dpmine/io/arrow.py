@@ -114,6 +114,7 @@ def common_type(kinds: Iterable[pa.DataType]) -> pa.DataType | None:
 
 
 _BYTES_OF = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+_TEXT_OF = {held: text for text, held in _BYTES_OF.items()}
 _NUMBERS = (pa.types.is_date, pa.types.is_time, pa.types.is_decimal)  # of whose values not all are valid
 _LISTS_OF = {
     pa.types.is_list: pa.list_,
@@ -138,6 +139,16 @@ def as_bytes(kind: pa.DataType) -> pa.DataType:
     if any(holds(kind) for holds in _NUMBERS):
         return pa.binary(kind.bit_width // 8)
     return _BYTES_OF.get(kind, kind)
+
+
+def as_text_type(kind: pa.DataType) -> pa.DataType:
+    """The type with text in place of bytes, also in dictionaries and lists; other types as they are."""
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, as_text_type(kind.value_type), kind.ordered)
+    for holds, of in _LISTS_OF.items():
+        if holds(kind):
+            return of(as_text_type(kind.value_type))
+    return pa.string() if pa.types.is_fixed_size_binary(kind) else _TEXT_OF.get(kind, kind)
 
 
 LONGEST_TEXT = 4096

@@ -23,7 +23,7 @@ from dpmine.io.sources.text_columns import require_declared, typed
 from dpmine.options.names import ENCODINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dpmine.io.files import DataFile
     from dpmine.io.input import Input
@@ -59,7 +59,7 @@ def _baskets(given: Input, files: Sequence[DataFile], item_names: Sequence[dict[
     hint = f"in files of baskets, whose only column is {BASKETS_COLUMN!r}"
     require_declared([BASKETS_COLUMN], given.kinds, hint)
     kind = given.kinds.get(BASKETS_COLUMN, pa.string())
-    return BasketFiles(files, item_names, given.separator, given.encoding or ENCODINGS[0], kind)
+    return BasketFiles(files, item_names, given.separator, given.encoding or ENCODINGS[0], kind, given.formats)
 
 
 @dataclass(eq=False)
@@ -72,6 +72,7 @@ class BasketFiles(Source):
         delimiter: what separates items; None for blanks.
         encoding: of the text.
         kind: of the items.
+        formats: how items are written that are dates, by the only column.
     """
 
     files: Sequence[DataFile]
@@ -79,6 +80,7 @@ class BasketFiles(Source):
     delimiter: str | None
     encoding: str
     kind: pa.DataType
+    formats: Mapping[str, str] = field(default_factory=dict)
     rows: int | None = None
     header_hint: str | None = None
     _read: int = field(default=0, init=False)
@@ -136,7 +138,9 @@ class BasketFiles(Source):
             places = pc.index_in(items, text_array(list(item_names)).cast(items.type))
             items = pc.coalesce(text_array(list(item_names.values())).cast(items.type).take(places), items)
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-        return pa.ListArray.from_arrays(pa.array(offsets), typed(items, self.kind))
+        return pa.ListArray.from_arrays(
+            pa.array(offsets), typed(items, self.kind, written=self.formats.get(BASKETS_COLUMN, ""))
+        )
 
 
 def _kept(lines: pa.Array) -> pa.Array:
