@@ -79,7 +79,7 @@ def test_job_files_take_them(sales: Path, run: outcome_of) -> None:
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["--query", "SELECT 1"], "belong together"),
+        (["--query", "SELECT 1"], "without a database chooses"),
         (["sales.csv", *QUERY], "takes the place"),
         (["sales.csv", "--types", "amount=money"], "int64"),
         ([*QUERY, "--unit", "customer", "-o", "sales.db", "--format", "json"], "is a database"),

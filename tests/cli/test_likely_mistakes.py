@@ -34,7 +34,7 @@ MISTAKES = {
         "No such command 'top-itemsets'. Did you mean 'top-itemset', 'frequent-itemsets'? Try: dpmine --help."
     ),
     "top-itemset visits.parquet --where year=2026": (
-        "No such option: --where. Did you mean '--query'? Try: dpmine top-itemset --help."
+        "where (--where) or query (--query) names 'year', no column of the data. Texts stand in single quotes."
     ),
     "top-itemset visit.parquet": "visit.parquet does not exist; check its name.",
     "top-itemset notes.txt": (

@@ -239,7 +239,7 @@ def test_a_name_with_signs_that_cannot_be_confused_is_a_name() -> None:
 @every("data", [[["a", "b"]], "list column"])
 def test_what_is_no_table_of_attributes(data: Any) -> None:
     given = pa.table({"x": [["a"]]}) if data == "list column" else data
-    with pytest.raises((BadData, BadParameter), match=r"has no columns|attributes are texts, integers or booleans"):
+    with pytest.raises((BadData, BadParameter), match=r"has no columns|attributes are texts, integers, booleans"):
         dpmine.top_itemset(given, attributes=True)
 
 

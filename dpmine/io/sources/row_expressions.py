@@ -34,6 +34,7 @@ CLOSED = {
 """How DuckDB is opened."""
 _ROWS = "dpmine_rows"
 _OF_ONE = "SELECT {} AS x FROM dpmine_rows"
+_BARE = _OF_ONE.format("TRUE")
 _PLACES = ("query_location", "query_location_length")
 _CLASSES = ("COLUMN_REF", "CONSTANT", "COMPARISON", "CONJUNCTION", "BETWEEN", "CASE", "CAST", "FUNCTION", "OPERATOR")
 _OPERATORS = (
@@ -93,8 +94,7 @@ def connected() -> Iterator[DuckDBPyConnection]:
 
 def parsed_condition(text: str) -> Tree:
     """The expression that a text is. Raises BadParameter where it is none, or is more than one."""
-    nodes = _parsed(_OF_ONE.format(f"(\n{text}\n)"))
-    bare = _parsed(_OF_ONE.format("TRUE"))
+    nodes, bare = _parsed(_OF_ONE.format(f"(\n{text}\n)"), _BARE)
     chosen = nodes[0]["select_list"] if len(nodes) == 1 and nodes[0].get("type") == "SELECT_NODE" else []
     if len(chosen) != 1 or {**nodes[0], "select_list": []} != {**bare[0], "select_list": []}:
         raise BadParameter(f"`where` must be one condition on the columns of a row: {_ALLOWED}.")
@@ -104,9 +104,9 @@ def parsed_condition(text: str) -> Tree:
 
 def parsed_statement(query: str) -> Statement:
     """What a query without a database asks for. Raises BadParameter where it does more than that."""
-    nodes = _parsed(query.strip().rstrip(";"))
+    nodes, (bare,) = _parsed(query.strip().rstrip(";"), _BARE)
     node = nodes[0] if len(nodes) == 1 else {}
-    bare, table = _parsed(_OF_ONE.format("TRUE"))[0], node.get("from_table", {})
+    table = node.get("from_table", {})
     own: Tree = {"select_list": [], "where_clause": None, "from_table": None}
     same = {"table_name": "", "qualified_name": None, "alias": ""}
     is_plain = {**node, **own} == {**bare, **own} and {**table, **same} == {**bare["from_table"], **same}
@@ -133,21 +133,25 @@ def _chosen(entries: Sequence[Tree]) -> tuple[tuple[str, Tree], ...] | None:
     return tuple(zip(names, entries, strict=True))
 
 
-def _parsed(statement: str) -> list[Tree]:
-    """The nodes of the statements that a text is."""
+def _parsed(*statements: str) -> list[list[Tree]]:
+    """For each text the nodes of the statements that it is."""
     with connected() as connection:
         try:
-            answer = connection.execute("SELECT json_serialize_sql($1::VARCHAR)", [statement]).fetchall()[0][0]
-            parsed = json.loads(answer, object_hook=_without_places)
+            found = [json.loads(_serialized(connection, text), object_hook=_without_places) for text in statements]
         except Exception as error:  # noqa: BLE001 - a text that breaks the parser is no statement, either
             require_memory(error)
-            parsed = {"error": True}
-    if parsed["error"]:
+            found = [{"error": True}]
+    if any(each["error"] for each in found):
         raise BadParameter(
             "DuckDB cannot parse the SQL (`where=…` or `query=…`): texts stand in single quotes, and names with "
             'blanks, or that SQL reserves, in double quotes, such as "at".'
         )
-    return [each["node"] for each in parsed["statements"]]
+    return [[each["node"] for each in parsed["statements"]] for parsed in found]
+
+
+def _serialized(connection: DuckDBPyConnection, statement: str) -> str:
+    answer = connection.execute("SELECT json_serialize_sql($1::VARCHAR)", [statement]).fetchall()
+    return str(answer[0][0])
 
 
 def _without_places(node: Tree) -> Tree:
@@ -174,11 +178,11 @@ class RowExpressions:
         names: dict[str, str] = {}
         own = [_own_columns(tree, source, names) for tree in trees]
         kinds = {name: _taken_type(name, source) for name in names}
-        columns = ", ".join(f"TRY({text}) AS e{place}" for place, text in enumerate(_as_sql(own)))
-        statement = f"SELECT {columns} FROM {_ROWS}"  # noqa: S608 - of expressions that were checked
         empty = pa.schema([(names[name], kind) for name, kind in kinds.items()]).empty_table()
         with connected() as connection:
             try:
+                columns = ", ".join(f"TRY({text}) AS e{place}" for place, text in enumerate(_as_sql(connection, own)))
+                statement = f"SELECT {columns} FROM {_ROWS}"  # noqa: S608 - of expressions that were checked
                 types = tuple(_computed(connection, statement, empty, first=True).schema.types)
             except Exception as error:  # noqa: BLE001 - DuckDB's words may quote; no row was read
                 require_memory(error)
@@ -226,21 +230,20 @@ def _computed(connection: DuckDBPyConnection, statement: str, table: pa.Table, *
     given = table if table.num_columns or not first else _counted(0)
     connection.register(_ROWS, pa.RecordBatchReader.from_batches(given.schema, given.to_batches()))
     try:
-        return pa.RecordBatchReader.from_stream(connection.sql(statement)).read_all()
+        table: pa.Table = connection.sql(statement).to_arrow_table()  # a stream would have to end before it is freed
+        return table
     finally:
         connection.unregister(_ROWS)
 
 
-def _as_sql(trees: Sequence[Tree]) -> list[str]:
+def _as_sql(connection: DuckDBPyConnection, trees: Sequence[Tree]) -> list[str]:
     """Each expression as DuckDB writes it."""
-    whole, texts = _OF_ONE.format("TRUE"), []
-    with connected() as connection:
-        for tree in trees:
-            answer = connection.execute("SELECT json_serialize_sql($1::VARCHAR)", [whole]).fetchall()[0][0]
-            parsed = json.loads(answer)
-            parsed["statements"][0]["node"]["select_list"] = [{**tree, "alias": ""}]
-            text = connection.execute("SELECT json_deserialize_sql($1::JSON)", [json.dumps(parsed)]).fetchall()[0][0]
-            texts.append(text.removeprefix("SELECT ").removesuffix(f" FROM {_ROWS}"))
+    texts = []
+    for tree in trees:
+        parsed = json.loads(_serialized(connection, _BARE))
+        parsed["statements"][0]["node"]["select_list"] = [{**tree, "alias": ""}]
+        answer = connection.execute("SELECT json_deserialize_sql($1::JSON)", [json.dumps(parsed)]).fetchall()
+        texts.append(str(answer[0][0]).removeprefix("SELECT ").removesuffix(f" FROM {_ROWS}"))
     return texts
 
 
@@ -287,7 +290,7 @@ def _require_column(name: str, parts: int, source: Source) -> None:
     if not times:
         known = source.header_hint is None
         like = resembling(name, source.names) if known else ""
-        where = "among the columns" if source.header_hint is None else source.header_hint
+        where = "of the data" if source.header_hint is None else source.header_hint
         raise BadData(f"`where` or `query` names {name!r}, no column {where}.{like} Texts stand in single quotes.")
 
 

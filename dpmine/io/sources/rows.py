@@ -93,7 +93,7 @@ def where(source: Source, condition: str, *, alone: bool, kept: Sequence[str]) -
     """
     rows = RowsWhere(source, frozenset(), parsed_condition(condition))
     hidden = frozenset(rows._checked.kinds) - {*kept} if alone else frozenset()  # noqa: SLF001 - made here
-    return RowsWhere(source, hidden, rows.condition)
+    return RowsWhere(source, hidden, rows.condition) if hidden else rows
 
 
 @dataclass(frozen=True, eq=False)
