@@ -207,6 +207,17 @@ def test_columns_of_the_condition_are_no_items(tmp_path: Path) -> None:
         dpmine.top_itemset(one_hot, one_hot=True, engine="spark")
 
 
+def test_views_of_texts_are_filtered(tmp_path: Path) -> None:
+    """Arrow has no filter for them."""
+    lists = pa.array([["a"], ["b", None], ["a", "b"]], pa.list_(pa.string_view()))
+    for column in pa.array(["a", "b", "a"], pa.string_view()), lists:
+        table = pa.table({"n": [1, 2, 3], "item": column})
+        with pa.ipc.new_file(tmp_path / "views.arrow", table.schema) as sink:
+            sink.write_table(table)
+        found = supports(Input(str(tmp_path / "views.arrow"), where="n < 3"), unit="n", item="item")
+        assert found == {"a": 1, "b": 1}
+
+
 def test_models_read_the_rows_where_it_holds(tmp_path: Path) -> None:
     from dpmine.models.tables import read_columns
 

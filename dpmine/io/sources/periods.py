@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from dpmine.errors import BadData
 from dpmine.io.arrow import integer_array, integers, type_name
 from dpmine.io.source import WrappedSource, quoted
-from dpmine.io.sources.rows import SomeRows
+from dpmine.io.sources.rows import SomeRows, filtered
 from dpmine.io.sources.text_columns import TextSource
 from dpmine.parameters import resembling
 
@@ -207,7 +207,7 @@ class WindowSource(SomeRows):
         """The named columns of the rows of the window; rows without a day are in none."""
         for batch in self.inner.batches(self._needed(names), whole=whole):
             inside = _inside(batch.column(self.days.column), self.days)
-            yield batch.select(list(names)).filter(inside)
+            yield filtered(batch.select(list(names)), inside)
 
     def _needed(self, names: Sequence[str]) -> list[str]:
         return list(dict.fromkeys([*names, self.days.column]))

@@ -230,8 +230,8 @@ def _computed(connection: DuckDBPyConnection, statement: str, table: pa.Table, *
     given = table if table.num_columns or not first else _counted(0)
     connection.register(_ROWS, pa.RecordBatchReader.from_batches(given.schema, given.to_batches()))
     try:
-        table: pa.Table = connection.sql(statement).to_arrow_table()  # a stream would have to end before it is freed
-        return table
+        computed: pa.Table = connection.sql(statement).to_arrow_table()  # a stream would have to end before it is freed
+        return computed
     finally:
         connection.unregister(_ROWS)
 

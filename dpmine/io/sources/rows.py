@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpmine.errors import BadParameter
+from dpmine.io.arrow import without_views
 from dpmine.io.source import Source, WrappedSource
 from dpmine.io.sources.row_expressions import RowExpressions, parsed_condition
 
@@ -22,6 +23,12 @@ _LEFT_OUT = (
     "a row is left out where the condition does not hold, and where a value that it needs is missing or does not fit; "
     "the guarantee is for a condition that was chosen without a look at the data"
 )
+
+
+def filtered(batch: pa.RecordBatch, keep: pa.Array) -> pa.RecordBatch:
+    """The rows that are kept."""
+    columns = [column.cast(without_views(column.type)).filter(keep) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +52,10 @@ class SomeRows(WrappedSource):
     def calendar(self) -> frozenset[str]:
         """See `Source.calendar`."""
         return self.inner.calendar
+
+    def type_of(self, name: str) -> pa.DataType:
+        """See `Source.type_of`; views are copied."""
+        return without_views(super().type_of(name))
 
     def share(self, done: int) -> float | None:
         """Not by rows: see `rows`."""
@@ -80,7 +91,7 @@ class RowsWhere(SomeRows):
         read = self.inner.batches(self._needed(names), whole=whole)
         for batch, computed in self._checked.values(read):
             keep = pc.fill_null(computed.column(0).combine_chunks(), False)
-            yield batch.select(list(names)).filter(keep)
+            yield filtered(batch.select(list(names)), keep)
 
     def _needed(self, names: Sequence[str]) -> list[str]:
         return list(dict.fromkeys([*names, *self._checked.kinds]))
