@@ -68,10 +68,10 @@ class Input:
         files: a path or several; "-" is standard input.
         input_format: one of the forms that `dpmine top-itemset --help` lists, such as "csv". Default: by
             the endings of the names; else Parquet, and for standard input what its first bytes say.
-        types: of columns of text, as a mapping or a text such as "age=int64,amount=float64". Also "text", "date" for
-            days as 2026-11-23, whatever time follows, and "timestamp". "date:%d.%m.%Y" and "timestamp:%d.%m.%Y %H:%M"
-            say how they are written, in %Y, %y, %m, %d, %H, %M and %S; a text of types has no comma in them. Of files
-            whose columns have types, "text" for columns of bytes that hold text in UTF-8.
+        types: of columns of text, as a mapping or a text such as "age=int64,amount=float64". Also "text", "timestamp",
+            and "date" for days as 2026-11-23, whatever time follows. "date:%d.%m.%Y" and "timestamp:%d.%m.%Y %H:%M"
+            say how they are written, in %Y, %y, %m, %d, %H, %M and %S. Columns of bytes that hold text in UTF-8, as in
+            files of Impala, are "text", too.
         delimiter: what separates the fields of CSV files: one character, such as ";" or a tab; default: a comma. With
             this, or `columns` or `no_header`, files of no known ending are CSV files.
         quotes: of CSV files. "double" (the default): quotation marks may enclose a field with delimiters in it, and
@@ -89,9 +89,9 @@ class Input:
             many there are, which are then called c1, c2, ….
         no_header: whether CSV files have no header, and as many columns as their first line has fields. This number is
             then public; `columns` says it without a look at a row.
-        where: a condition on each row, in SQL, such as "status != 'C'": rows where it does not hold are left out, and
-            those where a value that it needs is missing or does not fit. It is public, chosen without a look at the
-            data, and names columns of the files alone. Needs DuckDB (`pip install 'dpmine[sql]'`).
+        where: a condition on each row, in SQL, such as "status != 'C'". Rows where it does not hold are left out, and
+            those where a value that it needs is missing or does not fit. It is public, and chosen without a look at the
+            data. It names columns of the files alone. Needs DuckDB (`pip install 'dpmine[sql]'`).
 
     Raises BadParameter for combinations that contradict each other, and unknown formats and types.
 

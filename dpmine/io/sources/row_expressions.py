@@ -222,7 +222,7 @@ class RowExpressions:
 
 
 def _counted(rows: int) -> pa.Table:
-    """A table of so many rows, for expressions without a column."""
+    """A table of this number of rows, for expressions without a column."""
     return pa.table({"none": pa.nulls(rows, pa.int8())})
 
 
