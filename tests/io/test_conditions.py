@@ -48,8 +48,8 @@ def supports(data: Any, **options: Any) -> dict[str, int]:
 
 
 def counted(frame: pd.DataFrame) -> dict[str, int]:
-    counts: dict[str, int] = frame.drop_duplicates(["customer", "product"])["product"].value_counts().to_dict()
-    return counts
+    counts = frame.drop_duplicates(["customer", "product"])["product"].value_counts()
+    return {str(name): int(count) for name, count in counts.items()}
 
 
 CONDITIONS: dict[str, Any] = {

@@ -8,7 +8,7 @@ import datetime as dt
 import random
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -90,7 +90,7 @@ def test_a_german_spreadsheet(encoding: str, tmp_path: Path) -> None:
     path.write_bytes("\r\n".join([*lines, ""]).encode(encoding))
     types = {"Datum": "date:%d.%m.%Y", "Preis": "float64"}
     data = Input(str(path), delimiter=";", decimal=",", encoding=encoding, types=types)
-    columns = {"unit": "Kunde", "basket": "day(Datum)", "item": "Artikel"}
+    columns: dict[str, Any] = {"unit": "Kunde", "basket": "day(Datum)", "item": "Artikel"}
     found = dpmine.itemset_supports(data, size="1-2", min_support=1, **columns)
     assert dict(zip(found["itemsets"], found["support"], strict=True)) == {
         frozenset({"Öl"}): 2,

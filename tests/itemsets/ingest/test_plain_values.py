@@ -88,7 +88,7 @@ def test_a_catalogue_names_them_as_results_do() -> None:
     chosen = dpmine.top_itemset(
         data, unit="unit", item="item", size=1, epsilon=1000, catalogue=["2026-01-01", "2026-01-03"]
     )
-    assert chosen.itemset == ("2026-01-01",) or {*chosen.itemset} == {"2026-01-01"}
+    assert chosen.itemset == frozenset({"2026-01-01"})
 
 
 def test_lists_of_lists_are_one_basket() -> None:
@@ -140,7 +140,4 @@ def test_an_attribute_may_have_as_many_values_as_there_are_rows() -> None:
         frozenset({"sex=m"}): rows // 2,
     }
     best = dpmine.top_itemsets(table, k=2, attributes=True, size=1, epsilon=10)
-    assert {*best.itemsets} == {("sex=f",), ("sex=m",)} or {frozenset(each) for each in best.itemsets} == {
-        frozenset({"sex=f"}),
-        frozenset({"sex=m"}),
-    }
+    assert {*best.itemsets} == {frozenset({"sex=f"}), frozenset({"sex=m"})}
