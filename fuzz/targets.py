@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzz import kernels, ledgers, models, parameters, parquet, reports
+from fuzz import inputs, kernels, ledgers, models, parameters, parquet, reports
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +17,11 @@ GUIDED: dict[str, Callable[[bytes], None]] = {
     "catalogue_text": parameters.catalogue_text,
     "catalogue_given": parameters.catalogue_given,
     "delimited": parameters.delimited,
+    "baskets": inputs.baskets,
+    "attribute_table": inputs.attribute_table,
+    "dates": inputs.dates,
+    "form_of_dates": inputs.form_of_dates,
+    "condition": inputs.condition,
     "scores": parameters.scores,
     "classifier": models.classifier,
     "regression": models.regression,

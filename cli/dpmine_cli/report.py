@@ -32,10 +32,14 @@ def report(line: CommandLine) -> None:
         from dpmine.errors import BadParameter
 
         raise BadParameter("JOBS.toml is missing: the job file: a budget, inputs and jobs.")
+    from dpmine.options.tables import as_keys
     from dpmine.reporting.call import PreparedReport
 
     options = {name: getattr(line, name) for name in ("retry", "window", "evidence", "ledger_must_exist")}
     prepared = PreparedReport.of(line.jobs, line.output, line.results, named=_NAMED, guard=guard, **options)
+    pending = [step.job for step in prepared.batch.steps if step.pending]
+    for text in dict.fromkeys(text for job in pending for text in job.notices):
+        line.messages.notice(as_keys(text))
     if line.dry_run:
         print(f"Results are kept in '{prepared.store.folder}'.")
         if prepared.window_run is not None and prepared.window_run.missed:

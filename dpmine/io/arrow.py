@@ -114,6 +114,7 @@ def common_type(kinds: Iterable[pa.DataType]) -> pa.DataType | None:
 
 
 _BYTES_OF = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+_TEXT_OF = {held: text for text, held in _BYTES_OF.items()}
 _NUMBERS = (pa.types.is_date, pa.types.is_time, pa.types.is_decimal)  # of whose values not all are valid
 _LISTS_OF = {
     pa.types.is_list: pa.list_,
@@ -140,6 +141,23 @@ def as_bytes(kind: pa.DataType) -> pa.DataType:
     return _BYTES_OF.get(kind, kind)
 
 
+def without_views(kind: pa.DataType) -> pa.DataType:
+    """The type with texts and bytes of their own in place of views, also in lists: Arrow filters no views."""
+    if is_list(kind) and without_views(kind.value_type) != kind.value_type:
+        return pa.large_list(without_views(kind.value_type))
+    return {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(kind, kind)
+
+
+def as_text_type(kind: pa.DataType) -> pa.DataType:
+    """The type with text in place of bytes, also in dictionaries and lists; other types as they are."""
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, as_text_type(kind.value_type), kind.ordered)
+    for holds, of in _LISTS_OF.items():
+        if holds(kind):
+            return of(as_text_type(kind.value_type))
+    return pa.string() if pa.types.is_fixed_size_binary(kind) else _TEXT_OF.get(kind, kind)
+
+
 LONGEST_TEXT = 4096
 """Bytes of a key or an item; longer ones count as null."""
 
@@ -159,8 +177,11 @@ def integers_or(missing: int, numbers: pa.Array | pa.ChunkedArray) -> NDArray[np
 
 
 def with_dictionaries(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with its texts as dictionaries."""
-    columns = [column.dictionary_encode() if is_text(column.type) else column for column in batch.columns]
+    """The batch with its texts as dictionaries; views of texts are copied, as Arrow lacks functions for them."""
+    columns = [
+        column.cast(without_views(column.type)).dictionary_encode() if is_text(column.type) else column
+        for column in batch.columns
+    ]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 

@@ -6,7 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from os import PathLike
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from dpmine.errors import BadParameter
+from dpmine.io.dates import pattern_of
 from dpmine.io.files import STDIN, PathName, is_glob
 from dpmine.options.names import CSV, ENCODINGS, FORMS, PARQUET, QUOTES
 from dpmine.parameters import one_of
@@ -31,8 +32,16 @@ MAGIC_LENGTH = 4
 _FOREIGN = (".xlsx", ".xls", ".ods", ".json", ".jsonl", ".ndjson", ".xml", ".sas7bdat", ".sav", ".dta", ".orc", ".avro")
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 _DELIMITER = re.compile(r"[\t\x20-\x7e](?<![A-Za-z0-9\"])")
-_TYPES = {"text": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "date": pa.date32()}
+_TYPES = {
+    "text": pa.string(),
+    "int64": pa.int64(),
+    "float64": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+}
 """What a column of text may be declared to hold."""
+_DATED = ("date", "timestamp")
+_TEXT_ONLY = "text"
 _LONG, _MOST_COLUMNS = 19, 100_000
 _TAB = r"\t"
 """How a tab may be typed as a delimiter."""
@@ -59,23 +68,30 @@ class Input:
         files: a path or several; "-" is standard input.
         input_format: one of the forms that `dpmine top-itemset --help` lists, such as "csv". Default: by
             the endings of the names; else Parquet, and for standard input what its first bytes say.
-        types: of columns of text, as a mapping or a text such as "age=int64,amount=float64". Also "text", and "date"
-            for days as 2026-11-23, whatever time follows.
+        types: of columns of text, as a mapping or a text such as "age=int64,amount=float64". Also "text", "timestamp",
+            and "date" for days as 2026-11-23, whatever time follows. "date:%d.%m.%Y" and "timestamp:%d.%m.%Y %H:%M"
+            say how they are written, in %Y, %y, %m, %d, %H, %M and %S. Columns of bytes that hold text in UTF-8, as in
+            files of Impala, are "text", too.
         delimiter: what separates the fields of CSV files: one character, such as ";" or a tab; default: a comma. With
             this, or `columns` or `no_header`, files of no known ending are CSV files.
         quotes: of CSV files. "double" (the default): quotation marks may enclose a field with delimiters in it, and
             each line is a row, whatever the others hold. "none": each line is a row, and marks are like other
             characters. "multiline": fields may hold line breaks, too; an open mark then hides rows up to the next.
         decimal: the decimal point of numbers in CSV files, "." (the default) or ",".
-        query: a statement in SQL, in place of files.
+        query: a statement in SQL, in place of files. Without a database it chooses and renames columns of one file,
+            and filters its rows: "SELECT customer, product FROM 'sales.csv' WHERE status != 'C'". All other arguments
+            then say what the file is.
         database: where the query runs: "duckdb:///FILE", "sqlite:///FILE" or "postgresql://…"; "duckdb:///:memory:" for
-            one that names files as tables (FROM 'sales.parquet').
+            statements on several files.
         encoding: of CSV files: "utf-8" (the default), "latin-1" or "windows-1252". Bytes that are none of its
             characters become U+FFFD: an error would depend on single rows.
         columns: of CSV files without a header. The names of the columns, as a list or a text such as "id,item"; or how
             many there are, which are then called c1, c2, ….
         no_header: whether CSV files have no header, and as many columns as their first line has fields. This number is
             then public; `columns` says it without a look at a row.
+        where: a condition on each row, in SQL, such as "status != 'C'". Rows where it does not hold are left out, and
+            those where a value that it needs is missing or does not fit. It is public, and chosen without a look at the
+            data. It names columns of the files alone. Needs DuckDB (`pip install 'dpmine[sql]'`).
 
     Raises BadParameter for combinations that contradict each other, and unknown formats and types.
 
@@ -97,24 +113,26 @@ class Input:
     encoding: str | None = None
     columns: Sequence[str] | str | int | None = None
     no_header: bool = False
+    where: str | None = None
 
     def __post_init__(self) -> None:
-        if (self.query is None) != (self.database is None):
-            raise BadParameter("`query` and `database` belong together: give both, or neither.")
-        if self.query is not None and (self.paths or self.input_format is not None):
+        if self.query is None and self.database is not None:
+            raise BadParameter("`database` needs `query`: give the statement that is to run there.")
+        if self.query is not None and (self.paths or (self.database is not None and self.input_format is not None)):
             raise BadParameter("A query takes the place of files and `input_format`: leave them out.")
+        if self.query is not None and self.where is not None:
+            raise BadParameter("A query has its own WHERE: leave out `where`.")
+        if self.where is not None and not (isinstance(self.where, str) and self.where.strip()):
+            raise BadParameter("`where` must be a condition on the columns, such as `where=\"status != 'C'\"`.")
         if self.query is None and not self.paths:
             raise BadParameter("There is nothing to read: give FILE (a path or several), or query and database.")
-        if self.kinds and self.form is not None and "types" not in self.form.options:
-            raise BadParameter(
-                f"`types` are for columns of text, and {self.form.name} has types: leave it out, or say "
-                "`input_format='csv'`."
-            )
+        if self.form is not None and "types" not in self.form.options:
+            self.require_text_types(self.form)
         if self.no_header and self.columns is not None:
             raise BadParameter("`columns` say that there is no header, too: leave out `no_header=True`.")
         for name, choices in _CHOICES.items():
             self._require_text(name, choices)
-        self.header  # noqa: B018 - it must be one
+        self.header, self.kinds  # noqa: B018 - they must be some
         if self.delimiter not in {None, _TAB} and not _DELIMITER.fullmatch(str(self.delimiter)):
             raise BadParameter(
                 "`delimiter` must be one character of ASCII, no letter, digit, quotation mark or line "
@@ -128,8 +146,20 @@ class Input:
             return
         if choices and value not in choices:
             raise BadParameter(f"`{name}` must be {' or '.join(map(repr, choices))}.")
-        if self.query is not None or (self.form is not None and name not in self.form.options):
+        if self.database is not None or (self.form is not None and name not in self.form.options):
             raise BadParameter(f"`{name}` is for CSV files: leave it out, or say `input_format='csv'`.")
+
+    def require_text_types(self, form: Form) -> None:
+        """BadParameter for types of columns that have types; "text" may be declared for bytes."""
+        if other := [kind for kind, _ in self._declared.values() if kind != _TEXT_ONLY]:
+            raise BadParameter(
+                f"`types` are for columns of text, and {form.name} has types: leave out {other[0]}, or say "
+                "`input_format='csv'`; `types='COL=text'` is for columns of bytes."
+            )
+
+    def of_file(self, name: str) -> Input:
+        """The same of a file in place of a query."""
+        return replace(self, files=name, query=None)
 
     @property
     def separator(self) -> str | None:
@@ -194,15 +224,36 @@ class Input:
     @cached_property
     def kinds(self) -> dict[str, pa.DataType]:
         """The declared types, as Arrow's."""
+        return {name: _TYPES[kind] for name, (kind, _) in self._declared.items()}
+
+    @cached_property
+    def formats(self) -> dict[str, str]:
+        """How declared dates and timestamps are written, as patterns, where it is said."""
+        return {name: written for name, (_, written) in self._declared.items() if written}
+
+    @cached_property
+    def _declared(self) -> dict[str, tuple[str, str]]:
         given = self.types or {}
         if isinstance(given, str):
-            pairs = [part.rpartition("=") for part in given.split(",") if part.strip()]
+            pairs = [part.partition("=") for part in given.split(",") if part.strip()]
             given = {name.strip(): kind.strip() for name, _, kind in pairs}
         if not isinstance(given, Mapping) or not all(isinstance(name, str) and name for name in given):
             raise BadParameter("`types` must name columns, such as age=int64,amount=float64.")
-        if unknown := [kind for kind in given.values() if kind not in _TYPES]:
-            raise BadParameter(f"`types` must be {', '.join(_TYPES)}, not {unknown[0]!r}: such as age=int64.")
-        return {name: _TYPES[kind] for name, kind in given.items()}
+        return {name: _declared_type(kind) for name, kind in given.items()}
+
+
+def _declared_type(given: object) -> tuple[str, str]:
+    """The name of a type, and the pattern of dates; "" for none."""
+    kind, has_form, form = str(given).partition(":")
+    if kind not in _TYPES or (has_form and kind not in _DATED):
+        raise BadParameter(f"`types` must be {', '.join(_TYPES)}, not {given!r}: such as age=int64.")
+    written = pattern_of(form) if has_form else ""
+    if written is None:
+        raise BadParameter(
+            f"{form!r} does not say how a date is written: use %Y or %y, %m and %d, and %H, %M, %S for a time, as in "
+            "`types='day=date:%d.%m.%Y'`."
+        )
+    return kind, written
 
 
 def numbered_columns(number: int) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from dpmine.io.sources.frame import PandasSource, holds_lists, open_dataset, ope
 from dpmine.options.names import CSV, PARQUET
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from dpmine.io.files import PathName
     from dpmine.options.names import Form
@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     """The source behind files of one form, which are found as they are asked for. Reads schemas and headers only."""
 
 
-def open_source(data: Any, columns: Columns) -> Source:
+def open_source(data: Any, columns: Columns, needed: Sequence[str] = ()) -> Source:
     """The source behind `data`; BadParameter where it is nothing that the library accepts. Reads no rows.
+
+    `needed`: columns that are read, beside those of `columns`.
 
     Only the kind of `data` decides what they are. Of a collection it is asked, too, whether all entries are paths: so
     among baskets no single entry decides. Frames of Spark are not opened here: see `is_spark_frame`.
@@ -46,7 +48,8 @@ def open_source(data: Any, columns: Columns) -> Source:
         require_names(paths)
         data = Input(paths)
     if isinstance(data, Input):
-        source = _with_periods(_windowed(open_input(data), data, columns), columns)
+        rows = _filtered(open_input(data), data, columns, needed)
+        source = _with_periods(_windowed(rows, data, columns), columns)
         items = [name for name in source.names if name not in columns.unit] if columns.one_hot else []
         return source.as_flags(items)
     if (table := _table_source(data, columns)) is not None:
@@ -66,6 +69,20 @@ def open_source(data: Any, columns: Columns) -> Source:
 
 
 _NO_BASKETS = (bytes, bytearray, range, array, Mapping)
+
+
+def _filtered(source: Source, data: Input, columns: Columns, needed: Sequence[str]) -> Source:
+    """The rows that the input's condition leaves, without its columns where every other column is one of items."""
+    if data.where is None:
+        return source
+    from dpmine.io.sources.periods import needed_of
+    from dpmine.io.sources.rows import where
+
+    asked = columns.attributes
+    of_attributes = () if asked is None else (*asked.names, *dict(asked.cuts))
+    window = (data.days.column,) if isinstance(data, WindowedInput) and data.days is not None else ()
+    kept = [*needed_of((*columns.named, *of_attributes, *window)), *needed]
+    return where(source, data.where, alone=columns.one_hot or asked is not None, kept=kept)
 
 
 def _windowed(source: Source, data: Input, columns: Columns) -> Source:
@@ -121,10 +138,16 @@ def open_input(given: Input) -> Source:
 
     Raises BadParameter where files of several forms are given together, and as the reader of the form.
     """
+    if given.query is not None and given.database is None:
+        from dpmine.io.sources.row_expressions import parsed_statement
+        from dpmine.io.sources.rows import selected
+
+        statement = parsed_statement(given.query)
+        return selected(open_input(given.of_file(statement.file)), statement)
     if given.query is not None and given.database is not None:
         from dpmine.io.sources.query import open_query
 
-        return open_query(given.query, given.database, given.kinds, lambda name: open_input(Input(name)))
+        return open_query(given.query, given.database, given.kinds, given.formats, lambda name: open_input(Input(name)))
     if STDIN in given.paths:
         form, file = piped(given)
         return _opened(form, given, [file])
@@ -132,7 +155,7 @@ def open_input(given: Input) -> Source:
     if form is PARQUET and any(map(_is_delta_table, given.paths)):
         from dpmine.io.sources.delta import open_delta
 
-        return open_delta(given.paths)
+        return _with_texts(open_delta(given.paths), given)
     return _opened(form, given, (file for path in given.paths for file in found_files(path, form.endings)))
 
 
@@ -142,7 +165,17 @@ def _is_delta_table(path: PathName) -> bool:
 
 def _opened(form: Form, given: Input, files: Iterable[DataFile]) -> Source:
     opener: Opener = form.load()
-    return opener(given, files)
+    source = opener(given, files)
+    return source if "types" in form.options else _with_texts(source, given)
+
+
+def _with_texts(source: Source, given: Input) -> Source:
+    """The source of columns with types, of which some bytes are declared to be text."""
+    if not given.kinds:
+        return source
+    from dpmine.io.sources.bytes_as_text import with_texts
+
+    return with_texts(source, given.kinds)
 
 
 _BEGINNING = 2**16  # bytes of standard input that are looked at before the rest
@@ -166,8 +199,8 @@ def piped(given: Input) -> tuple[Form, DataFile]:
     if "quotes" in form.options:  # its header is one line, and within the beginning
         opened = iter([whole] if given.header else [io.BytesIO(beginning), whole])  # the header, and all
         return form, DataFile(STDIN, lambda: _next(opened), repeatable=False)
-    if given.kinds and "types" not in form.options:
-        raise BadParameter(f"`types` are for columns of text, and files of {form.name} have types: leave it out.")
+    if "types" not in form.options:
+        given.require_text_types(form)
     content = _Kept(whole)
     return form, DataFile(STDIN, lambda: pa.OSFile(content.name))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Protocol
 
-from dpmine.errors import AccuracyWarning, LayoutWarning, warn
+from dpmine.errors import AccuracyWarning, BadParameter, LayoutWarning, warn
+from dpmine.io.input import Input
 from dpmine.io.open import is_spark_frame
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.ingest.attributes import open_transactions
@@ -85,7 +86,10 @@ def read_transactions(
     layouts. Raises BadParameter for `data` of an unknown kind, and for `memory` that is no size. Raises it also for
     `memory` that is too small for the items, or for the data of one unit.
     """
-    reader: Reader = engine_of(engine, data).load()
+    named = engine_of(engine, data)
+    if named is SPARK and isinstance(data, Input) and (data.where is not None or data.kinds):
+        raise BadParameter("Spark takes no `where`, and no `types`: filter and cast in Spark, or leave the engine out.")
+    reader: Reader = named.load()
     called: list[LayoutPlan] = []
 
     def charging(plan: LayoutPlan) -> None:

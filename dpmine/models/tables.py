@@ -141,7 +141,7 @@ def _checked_source(
 def _opened(data: object, wanted: Sequence[str], keys: Sequence[str] = (), asserted: str | None = None) -> Source:
     """The data, which have these columns, once each, and none called as the unit that is asserted."""
     others = [name for name in wanted if name not in keys]
-    source = open_source(data, Columns(unit=tuple(keys), item=others[0] if others else None))
+    source = open_source(data, Columns(unit=tuple(keys), item=others[0] if others else None), others)
     missing = [name for name in wanted if name not in source.names]
     if missing:
         from dpmine.io.sources.periods import CHECK_NAMES, like_column

@@ -115,8 +115,8 @@ COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 """How compressed text files end, and what compressed them."""
 QUOTES = ("double", "multiline", "none")
 """How text files use quotation marks; the first is the default."""
-ENCODINGS = ("utf-8", "latin-1", "windows-1252")
-"""Of text files; the first is the default."""
+ENCODINGS = ("utf-8", "latin-1", "windows-1252", "iso-8859-15", "windows-1250", "windows-1251")
+"""Of text files; the first is the default. Others have one byte a character: a byte spoils no other character."""
 TEXT_OPTIONS = ("types", "quotes", "decimal", "encoding", "columns", "no_header")
 
 

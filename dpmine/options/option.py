@@ -93,9 +93,16 @@ OF_SOURCE = {
         kind=bool,
         default=False,
     ),
-    "query": Option("An SQL statement in place of FILE; it may choose, rename and filter rows one by one.", "SQL"),
+    "where": Option(
+        "A public condition in SQL; rows where it does not hold are left out: \"status != 'C'\".", "CONDITION"
+    ),
+    "query": Option(
+        "An SQL statement in place of FILE; it may choose, rename and filter rows one by one. Without --database it "
+        "names one file: \"SELECT a, b FROM 'sales.csv' WHERE …\".",
+        "SQL",
+    ),
     "database": Option(
-        "Where the query runs: duckdb:///FILE, duckdb:///:memory: for files that it names, sqlite:///FILE or "
+        "Where the query runs: duckdb:///FILE, duckdb:///:memory: for several files that it names, sqlite:///FILE or "
         "postgresql://….",
         "URL",
     ),

@@ -34,7 +34,7 @@ MISTAKES = {
         "No such command 'top-itemsets'. Did you mean 'top-itemset', 'frequent-itemsets'? Try: dpmine --help."
     ),
     "top-itemset visits.parquet --where year=2026": (
-        "No such option: --where. Did you mean '--query'? Try: dpmine top-itemset --help."
+        "where (--where) or query (--query) names 'year', no column of the data. Texts stand in single quotes."
     ),
     "top-itemset visit.parquet": "visit.parquet does not exist; check its name.",
     "top-itemset notes.txt": (
@@ -65,11 +65,11 @@ MISTAKES = {
         "the column first (floats that are whole numbers to int64)."
     ),
     "top-itemset visits.csv --unit customer --item product --types day=datetime": (
-        "types (--types) must be text, int64, float64, date, not 'datetime': such as age=int64."
+        "types (--types) must be text, int64, float64, date, timestamp, not 'datetime': such as age=int64."
     ),
     "top-itemset visits.csv --unit customer --basket 'day(day)' --item product": (
         "'day(day)' needs a column of dates or timestamps, and 'day' has the type string: declare it with "
-        "types (--types day=date)."
+        "types (--types day=date, or --types day=date:%d.%m.%Y)."
     ),
     "top-itemset visits.parquet --unit customer --basket 'dya(day)' --item product": (
         "There is no column 'dya(day)' among the columns 'customer', 'day', 'product'. Did you mean 'day(day)'?"

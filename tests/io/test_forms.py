@@ -274,7 +274,11 @@ def test_every_file_needs_the_columns(tmp_path: Path) -> None:
     [
         ({}, "nothing to read"),
         ({"files": "a.csv", "query": "SELECT 1", "database": "sqlite:///b"}, "takes the place"),
-        ({"query": "SELECT 1"}, "belong together"),
+        ({"database": "sqlite:///b"}, "`database` needs `query`"),
+        ({"query": "SELECT a FROM 'a.csv'", "where": "a > 'x'"}, "its own WHERE"),
+        ({"files": "a.csv", "where": " "}, "`where` must be a condition"),
+        ({"files": "a.csv", "types": "n=date:%Y"}, "how a date is written"),
+        ({"files": "a.csv", "types": "n=int64:%Y"}, "`types` must be"),
         ({"files": "a", "input_format": "xls"}, "input_format must be"),
         ({"files": ["a.csv", "b.parquet"]}, "several forms"),
         ({"files": ["a.csv", "hours"]}, "'hours' is read as a FILE"),

@@ -123,6 +123,71 @@ def test_no_line_of_a_csv_file_shows(place: int, quotes: str, runs: Runs, tmp_pa
     assert_none_shows(lambda line: Input(_csv(tmp_path / "x.csv", line, place), quotes=quotes), lines, runs)
 
 
+CONDITION = "other <> 'left out' AND length(item) < 100000 OR CAST(other AS BIGINT) * 1000000000 > 0"
+"""Holds for all rows but hostile ones: some of these have no number, or one whose product is too large."""
+
+
+@pytest.mark.parametrize("form", ["where", "query"])
+def test_no_line_shows_where_a_condition_chooses(form: str, runs: Runs, tmp_path: Path) -> None:
+    cells = in_each_place(CELLS, plain=tuple(value.encode() for value in PLAIN))
+    lines = {name: b",".join(row) for name, row in cells.items() if "item" in name or "other" in name} | LINES
+    query = f"SELECT basket, unit, lower(item) AS item, other FROM '{tmp_path / 'x.csv'}' WHERE {CONDITION}"
+
+    def make(line: bytes | None) -> Input:
+        path = _csv(tmp_path / "x.csv", line, HALF)
+        return Input(path, where=CONDITION) if form == "where" else Input(query=query)
+
+    assert_none_shows(make, lines, runs, numbers=False)
+
+
+BASKET_LINES: dict[str, bytes] = {
+    **{f"an item: {name}": b"a new " + value for name, value in CELLS.items()},
+    "an empty line": b"",
+    "blanks": b" \t ",
+    "a comment": b"# a b c",
+    "a name": b"@ITEM=a=b",
+    "10,000 items": b" ".join(b"n%d" % number for number in range(10_000)),
+    "one item twice": b"new new new",
+    "an end of line of old": b"a new\r",
+    "other blanks": b"a\x0bnew\x0cother\x1cmore",
+    "an end of file": b"\x1a",
+}
+
+
+@pytest.mark.parametrize("place", [0, 15, 30])
+def test_no_line_of_a_file_of_baskets_shows(place: int, runs: Runs, tmp_path: Path) -> None:
+    path = tmp_path / "x.dat"
+
+    def make(line: bytes | None) -> str:
+        lines = [" ".join(basket).encode() for basket in BASKETS]
+        if line is not None:
+            lines.insert(place, line)
+        path.write_bytes(b"\n".join([*lines, b""]))
+        return str(path)
+
+    assert len(BASKET_LINES) >= LEAST_ROWS
+    others = {name: partial(make, line) for name, line in BASKET_LINES.items()}
+    assert differing(Neighbours(partial(make, None), others), runs) == {}
+
+
+def test_no_line_of_a_table_of_attributes_shows(runs: Runs, tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    lines = {
+        f"{column}: {name}": (b"%b,1" if column == "sex" else b"f,%b").replace(b"%b", value)
+        for column in ("sex", "age")
+        for name, value in CELLS.items()
+    } | LINES
+
+    def make(line: bytes | None) -> Input:
+        rows = [f"{'fm'[unit % 2]}{unit % 3},{unit * 3}".encode() for unit in range(40)]
+        path.write_bytes(b"\n".join([*rows[:20], *([] if line is None else [line]), *rows[20:], b""]))
+        return Input(str(path), columns=("sex", "age"), types="age=int64")
+
+    options = {"attributes": True, "cut": "age=20,60"}
+    others = {name: partial(make, line) for name, line in lines.items()}
+    assert differing(Neighbours(partial(make, None), others, options), runs) == {}
+
+
 SQLITE: dict[str, Any] = {
     "null": None,
     "empty": "",

@@ -16,6 +16,7 @@ from deltalake import write_deltalake
 from support.hostile.neighbours import Runs, Unheld, differing, differing_in_numbers
 from support.hostile.tables import NUMBER_TABLES, TABLES
 
+from dpmine.io.arrow import as_bytes, as_text_type
 from dpmine.io.input import Input
 
 if TYPE_CHECKING:
@@ -51,6 +52,26 @@ def _duckdb(table: pa.Table, folder: Path) -> Input:
     return Input(query="SELECT * FROM rows", database=f"duckdb:///{path}")
 
 
+def _bytes(table: pa.Table, folder: Path) -> Input:
+    """Text as bytes without a mark, as Impala and Hadoop write it."""
+    columns, texts = {}, {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        held = as_bytes(column.type)
+        is_text = as_text_type(held) != held and not pa.types.is_fixed_size_binary(held)
+        columns[name] = column.combine_chunks().view(held) if is_text else column
+        if is_text:
+            texts[name] = "text"
+    return Input(_parquet(pa.table(columns), folder, store_schema=False), types=texts or None)
+
+
+def _where(table: pa.Table, folder: Path) -> Input:
+    """A condition that needs the last column, where DuckDB can have it, and holds whatever that is."""
+    name, kind = table.column_names[-1], table.schema.types[-1]
+    return Input(
+        _parquet(table, folder), where="TRUE" if pa.types.is_nested(kind) else f"{name} IS NULL OR {name} = {name}"
+    )
+
+
 def _delta(table: pa.Table, folder: Path) -> Path:
     shutil.rmtree(folder / "delta", ignore_errors=True)
     write_deltalake(folder / "delta", table)
@@ -62,6 +83,8 @@ FORMS: dict[str, Callable[[pa.Table, Path], Any]] = {
     "Parquet in small pieces": lambda table, folder: _parquet(
         table, folder, row_group_size=20, data_page_size=64, use_dictionary=False, data_page_version="2.0"
     ),
+    "Parquet with bytes for text": _bytes,
+    "rows where a condition holds": _where,
     "Arrow file": lambda table, folder: _arrow(table, folder, pa.ipc.new_file),
     "Arrow stream": lambda table, folder: _arrow(table, folder, pa.ipc.new_stream),
     "Delta": _delta,

@@ -201,9 +201,6 @@ def test_text_that_is_not_utf8_is_an_item_of_its_own() -> None:
 NESTED = pa.struct([(CANARY, pa.int64())])
 WRONG_KEYS = [
     (pa.float64(), "double"),
-    (pa.bool_(), "bool"),
-    (pa.binary(), "binary"),
-    (pa.decimal128(9, 0), "decimal"),
     (pa.duration("s"), "duration"),
     (pa.time32("s"), "time32"),
     (NESTED, "struct"),
@@ -222,7 +219,16 @@ def test_wrong_keys(kind: pa.DataType, word: str) -> None:
         read_baskets(data, Columns.of(unit="b", basket="u", item="i"))
 
 
-@every(("kind", "word"), [*WRONG_KEYS, (pa.date32(), "date32"), (pa.timestamp("s"), "timestamp")])
+@every("kind", [pa.binary(), pa.large_binary(), pa.binary(4), pa.dictionary(pa.int8(), pa.binary())])
+def test_bytes_are_text_where_it_is_said(kind: pa.DataType) -> None:
+    said = "`types='i=text'`"
+    with refused(BadData, "'i'", "binary", said):
+        read_baskets(pa.schema([("u", pa.int64()), ("i", kind)]).empty_table(), LONG)
+    with refused(BadData, "'u'", "binary", said.replace("i=", "u=")):
+        read_baskets(pa.schema([("u", kind), ("i", pa.int64())]).empty_table(), LONG)
+
+
+@every(("kind", "word"), WRONG_KEYS)
 def test_wrong_items(kind: pa.DataType, word: str) -> None:
     with refused(BadData, "'i'", word, "ast the column"):
         read_baskets(pa.schema([("u", pa.int64()), ("i", kind)]).empty_table(), LONG)
@@ -232,7 +238,7 @@ def test_wrong_items(kind: pa.DataType, word: str) -> None:
 
 
 def test_lists_of_lists() -> None:
-    with refused(BadData, "'i'", "list of list"):
+    with refused(BadData, "'i'", "list of struct"):
         read_baskets(pa.schema([("i", pa.list_(pa.list_(pa.list_(NESTED))))]).empty_table(), Columns())
 
 

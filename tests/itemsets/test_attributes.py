@@ -239,8 +239,21 @@ def test_a_name_with_signs_that_cannot_be_confused_is_a_name() -> None:
 @every("data", [[["a", "b"]], "list column"])
 def test_what_is_no_table_of_attributes(data: Any) -> None:
     given = pa.table({"x": [["a"]]}) if data == "list column" else data
-    with pytest.raises((BadData, BadParameter), match=r"has no columns|attributes are texts, integers or booleans"):
+    with pytest.raises((BadData, BadParameter), match=r"has no columns|attributes are texts, integers, booleans"):
         dpmine.top_itemset(given, attributes=True)
+
+
+def test_ragged_rows_are_left_out_whatever_others_hold(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("f,1\nf\nm,2,3\nm,2,\n\nf,9\n", encoding="utf-8")
+    data = dpmine.Input(str(path), columns=["sex", "age"])
+    found = dpmine.itemset_supports(data, attributes=True, cut="age=5", size=1, min_support=1)
+    assert dict(zip(found["itemsets"], found["support"], strict=True)) == {
+        frozenset({"sex=f"}): 2,
+        frozenset({"sex=m"}): 1,
+        frozenset({"age<5"}): 2,
+        frozenset({"age>=5"}): 1,
+    }
 
 
 BROKEN = pa.array([b"\xff\xfe", b"ok", None])

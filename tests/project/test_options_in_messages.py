@@ -89,8 +89,8 @@ def test_messages_and_advice_reach_the_command_line_with_its_options(
     monkeypatch.chdir(tmp_path)
     pq.write_table(pa.table({"customer": [1, 1, 2], "item": ["a", "b", "a"]}), "sales.parquet")
     run = outcome_of(capfd)
-    assert run("top-itemset", "sales.parquet", "--query", "SELECT 1").err == (
-        "dpmine: error: query (--query) and database (--database) belong together: give both, or neither.\n"
+    assert run("top-itemset", "sales.parquet", "--database", "sqlite:///b").err == (
+        "dpmine: error: database (--database) needs query (--query): give the statement that is to run there.\n"
     )
     hopeless = ["top-itemset", "sales.parquet", "--epsilon", "1e-6", "--unit", "customer", "--item", "item"]
     for form in ("text", "json"):

@@ -23,7 +23,7 @@ from dpmine.io.sources.text_columns import require_declared, typed
 from dpmine.options.names import ENCODINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dpmine.io.files import DataFile
     from dpmine.io.input import Input
@@ -62,7 +62,8 @@ def _baskets(
     hint = f"in files of baskets, whose only column is {BASKETS_COLUMN!r}"
     require_declared([BASKETS_COLUMN], given.kinds, hint)
     kind = given.kinds.get(BASKETS_COLUMN, pa.string())
-    return BasketFiles(files, item_names, given.separator, given.encoding or ENCODINGS[0], kind, notices)
+    encoding = given.encoding or ENCODINGS[0]
+    return BasketFiles(files, item_names, given.separator, encoding, kind, notices, given.formats)
 
 
 @dataclass(eq=False)
@@ -76,6 +77,7 @@ class BasketFiles(Source):
         encoding: of the text.
         kind: of the items.
         notices: on the lines: see `Source.cautions`.
+        formats: how items are written that are dates, by the only column.
     """
 
     files: Sequence[DataFile]
@@ -84,6 +86,7 @@ class BasketFiles(Source):
     encoding: str
     kind: pa.DataType
     notices: tuple[str, ...]
+    formats: Mapping[str, str] = field(default_factory=dict)
     rows: int | None = None
     header_hint: str | None = None
     _read: int = field(default=0, init=False)
@@ -141,7 +144,9 @@ class BasketFiles(Source):
             places = pc.index_in(items, text_array(list(item_names)).cast(items.type))
             items = pc.coalesce(text_array(list(item_names.values())).cast(items.type).take(places), items)
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-        return pa.ListArray.from_arrays(pa.array(offsets), typed(items, self.kind))
+        return pa.ListArray.from_arrays(
+            pa.array(offsets), typed(items, self.kind, written=self.formats.get(BASKETS_COLUMN, ""))
+        )
 
 
 def _kept(lines: pa.Array) -> pa.Array:

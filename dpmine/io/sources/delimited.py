@@ -117,6 +117,7 @@ def _open_delimited(given: Input, files: Sequence[DataFile], delimiter: str) -> 
         hint,
         all(file.repeatable for file in files),
         decimal=dialect.decimal,
+        formats=given.formats,
         notices=(_CAUTIONS[dialect.quotes], *([_NUMBER] if given.no_header else [])),
         strict_texts=partial(texts, strict=True),
         missing={name for header in headers for name in {*headers[0]}.difference(header)},

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from dpmine.errors import BadData
 from dpmine.io.arrow import integer_array, integers, type_name
 from dpmine.io.source import WrappedSource, quoted
+from dpmine.io.sources.rows import SomeRows, filtered
 from dpmine.io.sources.text_columns import TextSource
 from dpmine.parameters import resembling
 
@@ -54,6 +55,12 @@ def with_periods(source: Source, keys: Iterable[str]) -> Source:
     for key, (_, column) in found.items():
         require_calendar(repr(key), column, source)
     return PeriodSource(source, found, frozenset(column for _, column in found.values()) - {*keys})
+
+
+def needed_of(keys: Iterable[str]) -> set[str]:
+    """The keys, and the columns that those of them that may name periods are of."""
+    matches = [(key, _NAMED.fullmatch(key)) for key in keys]
+    return {name for key, match in matches for name in (key, match[2] if match else key)}
 
 
 def require_none(names: Sequence[str], keys: Iterable[str]) -> None:
@@ -135,13 +142,17 @@ def require_calendar(what: str, column: str, source: Source) -> None:
     kind = source.type_of(column)
     if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
         way = (
-            f"declare it with types (`types={f'{column}=date'!r}`)"
-            if isinstance(source, TextSource)
+            f"declare it with types (`types={f'{column}=date'!r}`, or `types={f'{column}=date:%d.%m.%Y'!r}`)"
+            if isinstance(_innermost(source), TextSource)
             else "cast it first"
         )
         raise BadData(
             f"{what} needs a column of dates or timestamps, and {column!r} has the type {type_name(kind)}: {way}."
         )
+
+
+def _innermost(source: Source) -> Source:
+    return _innermost(source.inner) if isinstance(source, WrappedSource) else source
 
 
 def _period(column: pa.Array, period: str) -> pa.Array:
@@ -179,38 +190,24 @@ def with_days(source: Source, days: Days, keys: Iterable[str]) -> Source:
     if source.names.count(name) > 1:
         raise BadData(f"The data hold several columns called {name!r}: rename them.")
     require_calendar("column of [schedule]", name, source)
-    needed = {name, *(f"{period}({name})" for period in _PERIODS)}
-    return WindowSource(source, days, hidden=needed.isdisjoint(keys))
+    return WindowSource(source, frozenset({name}.difference(needed_of(keys))), days)
 
 
 @dataclass(frozen=True, eq=False)
-class WindowSource(WrappedSource):
-    """Some rows of another source.
+class WindowSource(SomeRows):
+    """The rows of a window of days.
 
     Attributes:
         days: which rows.
-        hidden: whether the column of days is left out: it is no item, and no key.
     """
 
     days: Days
-    hidden: bool
-    rows = None
-    """Not known: the share of them that is read would show how many there are."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Column names in order."""
-        return tuple(name for name in self.inner.names if not (self.hidden and name == self.days.column))
-
-    def share(self, done: int) -> float | None:
-        """Not by rows: see `rows`."""
-        return super().share(done) if self.inner.rows is None else None
 
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
         """The named columns of the rows of the window; rows without a day are in none."""
         for batch in self.inner.batches(self._needed(names), whole=whole):
             inside = _inside(batch.column(self.days.column), self.days)
-            yield batch.select(list(names)).filter(inside)
+            yield filtered(batch.select(list(names)), inside)
 
     def _needed(self, names: Sequence[str]) -> list[str]:
         return list(dict.fromkeys([*names, self.days.column]))

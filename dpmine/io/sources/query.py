@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +17,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from dpmine.errors import BadParameter, DpmineError, UnreadableFile, require_memory
-from dpmine.io.arrow import is_integer, is_list, is_text, plain, valid_texts
 from dpmine.io.files import shown_name
 from dpmine.io.input import ENDINGS
 from dpmine.io.source import ArrowSource, Source, quoted
 from dpmine.io.sources.databases import PostgreSQL, SQLite
+from dpmine.io.sources.row_expressions import CLOSED, converted, taken
 from dpmine.io.sources.text_columns import TextSource, require_declared
 
 if TYPE_CHECKING:
@@ -31,14 +32,8 @@ if TYPE_CHECKING:
     from dpmine.io.sources.databases import Database
 
 _ROWS = 2**16  # in a batch
-_KINDS = "duckdb:///shop.duckdb, duckdb:///:memory: (for files), sqlite:///shop.db or postgresql://user@host/database"
+_KINDS = "duckdb:///shop.duckdb, duckdb:///:memory: (for several files), sqlite:///shop.db or postgresql://user@host/database"
 _MEMORY = ":memory:"
-_CLOSED = {
-    "enable_external_access": "false",  # DuckDB's own readers find types from values, and fail at values
-    "python_enable_replacements": "false",  # the names of our variables are no tables
-    "explain_output": "all",
-    "arrow_large_buffer_size": "true",  # or it fails where the texts of a batch exceed two gigabytes
-}
 _TABLES = "SELECT table_name FROM information_schema.tables ORDER BY table_name"
 _NO_TABLE = re.compile(r"\w+: \w+ Error: Table with name|\w+: no such table|UndefinedTable:")
 _NO_COLUMN = re.compile(r"\w+: \w+ Error: Referenced column|\w+: no such column|UndefinedColumn:")
@@ -77,12 +72,17 @@ _LISTED = 20  # tables in a message
 
 
 def open_query(
-    query: str, database: str, declared: Mapping[str, pa.DataType], open_file: Callable[[str], Source]
+    query: str,
+    database: str,
+    declared: Mapping[str, pa.DataType],
+    formats: Mapping[str, str],
+    open_file: Callable[[str], Source],
 ) -> Source:
     """The columns of a statement: it is run without rows here, and for its rows when they are needed.
 
     Columns have the types of DuckDB's; from the other databases they come as text, for SQLite has types by value.
-    `open_file` opens the files that a statement for DuckDB names as tables: they are read by our rules.
+    `formats` are those of `TextSource`. `open_file` opens the files that a statement for DuckDB names as tables: they
+    are read by our rules.
 
     Raises BadParameter for another kind of database, UnreadableFile where it cannot be reached, or rejects it.
     """
@@ -92,14 +92,16 @@ def open_query(
     if kind not in {"duckdb", "sqlite", "postgresql"}:
         raise BadParameter(f"`database` must be {_KINDS}.")
     if kind == "postgresql":
-        return _texts(statement, PostgreSQL(database), shown, declared, _cautions(statement, *_FAILING))
+        texts = _texts(statement, PostgreSQL(database), shown, declared, _cautions(statement, *_FAILING))
+        return replace(texts, formats=formats)
     if kind == "duckdb" and declared:
         raise BadParameter("`types` are for columns of text, and DuckDB's columns have types: leave it out.")
     in_memory = kind == "duckdb" and path == _MEMORY
     if not in_memory and not (path and Path(path).is_file()):  # a database would make one
         raise UnreadableFile(f"{shown} does not exist; check its name.")
     if kind == "sqlite":
-        return _texts(statement, SQLite(path), shown, declared, _cautions(statement, _CALL))
+        texts = _texts(statement, SQLite(path), shown, declared, _cautions(statement, _CALL))
+        return replace(texts, formats=formats)
     return _duckdb(statement, path, shown, open_file)
 
 
@@ -113,7 +115,8 @@ def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], So
     @contextmanager
     def opened() -> Iterator[DuckDBPyConnection]:
         failed: list[DpmineError] = []
-        with duckdb.connect(path, read_only=path != _MEMORY, config={**_CLOSED}) as connection:
+        with duckdb.connect(path, read_only=path != _MEMORY, config={**CLOSED}) as connection:
+            connection.execute("SET explain_output = 'all'")
             for name, source in files.items():
                 connection.register(name, _stream(source, failed))
             try:
@@ -157,13 +160,13 @@ def _stream(source: Source, failed: list[DpmineError]) -> pa.RecordBatchReader:
 
     An error of the file, whose words DuckDB would not keep, is added to `failed`.
     """
-    kinds = {name: kind for name in source.names if (kind := _taken(source.type_of(name))) is not None}
+    kinds = {name: kind for name in source.names if (kind := taken(source.type_of(name))) is not None}
     schema = pa.schema(kinds.items())
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
             for batch in source.batches(list(kinds)):
-                columns = [_converted(batch.column(name), kind) for name, kind in kinds.items()]
+                columns = [converted(batch.column(name), kind) for name, kind in kinds.items()]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except DpmineError as error:
             failed.append(error)
@@ -172,29 +175,9 @@ def _stream(source: Source, failed: list[DpmineError]) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(schema, batches())
 
 
-def _taken(kind: pa.DataType) -> pa.DataType | None:
-    """The type in which DuckDB gets a column of this type; None where there is none, or some values would fail."""
-    values = plain(kind)
-    if is_text(values):
-        return pa.large_string()
-    if pa.types.is_timestamp(values):
-        return pa.timestamp("us", values.tz)
-    same = (pa.types.is_boolean, pa.types.is_float32, pa.types.is_float64, pa.types.is_date32, pa.types.is_decimal128)
-    entries = values.value_type if is_list(values) else values
-    if is_integer(entries) or (is_list(values) and is_text(entries)) or any(is_same(values) for is_same in same):
-        return values
-    return None
-
-
-def _converted(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The column in this type: far instants wrap around, and bytes that are not UTF-8 are replaced."""
-    values = column.cast(kind, safe=False)
-    return valid_texts(values) if is_text(kind) else values
-
-
 def _texts(
     statement: str, database: Database, shown: str, declared: Mapping[str, pa.DataType], cautions: tuple[str, ...]
-) -> Source:
+) -> TextSource:
     def tables() -> list[str]:
         with _explained(shown, database.errors):
             return [name for (name,) in database.rows(database.listing) if name is not None]

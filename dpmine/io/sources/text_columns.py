@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from dpmine.errors import BadData
 from dpmine.io.arrow import text_array, with_dictionaries
+from dpmine.io.dates import moments
 from dpmine.io.source import Source, first_types
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 _TEXT = pa.string()
 _FLAG = pa.int8()
-_DATE = pa.date32()
-_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T](.?|.*[^B].))?$"  # but "0044-03-15 BC", as PostgreSQL writes it
 _WHOLE = r"^-?[0-9]{1,18}$"
 _REAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,5})?$"
 _NOT_POSITIVE = r"^(-.*|[+]?[0.]+([eE].*)?)$"
@@ -30,7 +29,7 @@ _TRUTHS = text_array(["true", "t", "yes", "y"]).cast(_TEXT)
 _FALSITIES = text_array(["false", "f", "no", "n"]).cast(_TEXT)
 _CONVERTED = (
     "a value of a text column that does not fit its type counts as missing, and a row without a key is ignored: check "
-    "the format on a public sample (dates are written 2026-11-23)"
+    "the format on a public sample (dates are written 2026-11-23, or as `types='day=date:%d.%m.%Y'` says)"
 )
 
 
@@ -51,6 +50,7 @@ class TextSource(Source):
             secret.
         strict_texts: `texts`, but UnreadableFile for a row that does not fit.
         missing: columns that not all files have.
+        formats: how dates and timestamps are written, by column, as `dates.pattern_of` gives it.
     """
 
     header: tuple[str, ...]
@@ -65,6 +65,7 @@ class TextSource(Source):
     read_share: Callable[[], float | None] = lambda: None
     strict_texts: Callable[[Sequence[str]], Iterator[pa.RecordBatch]] | None = None
     missing: Collection[str] = ()
+    formats: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,7 +105,10 @@ class TextSource(Source):
         """
         kinds = {name: self.type_of(name) for name in names}
         for batch in self.texts(names):
-            columns = [typed(batch.column(name), kind, self.decimal) for name, kind in kinds.items()]
+            columns = [
+                typed(batch.column(name), kind, self.decimal, self.formats.get(name, ""))
+                for name, kind in kinds.items()
+            ]
             table = pa.RecordBatch.from_arrays(columns, names=list(names))
             yield with_dictionaries(table) if whole else table
 
@@ -116,14 +120,13 @@ def require_declared(names: Sequence[str], declared: Mapping[str, pa.DataType], 
         raise BadData(f"`types` name a column {unknown[0]!r} that does not exist {header_hint}.")
 
 
-def typed(texts: pa.Array, kind: pa.DataType, decimal: str = ".") -> pa.Array:
-    """The texts as values of a type; null where one does not fit."""
+def typed(texts: pa.Array, kind: pa.DataType, decimal: str = ".", written: str = "") -> pa.Array:
+    """The texts as values of a type; null where one does not fit. `written`: how dates are, see `dates.pattern_of`."""
     if kind == _TEXT:
         return texts
     values = pc.ascii_trim_whitespace(texts)
-    if kind == _DATE:
-        days = pc.utf8_slice_codeunits(_matching(values, _DAY), 0, 10)
-        return pc.strptime(days, format="%Y-%m-%d", unit="s", error_is_null=True).cast(kind)
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return moments(values, kind, written)
     if decimal != ".":
         points = pc.replace_substring(values, ".", "x")  # no number: 1.234,5 is not read, as 1,234.5 is not
         values = pc.replace_substring(points, decimal, ".")

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from dpmine.errors import BadData
 from dpmine.io.arrow import (
     integers_or,
-    is_boolean,
     is_integer,
     is_mixed,
     is_text,
@@ -28,9 +27,10 @@ from dpmine.io.arrow import (
 )
 from dpmine.io.open import open_source
 from dpmine.io.python_values import as_texts
-from dpmine.io.source import ATTRIBUTES_COLUMN, WrappedSource
+from dpmine.io.source import ATTRIBUTES_COLUMN, BasketSource, WrappedSource
 from dpmine.io.sources.text_columns import typed
 from dpmine.itemsets.ingest.column_names import require_names, role_of
+from dpmine.itemsets.ingest.plain_values import has_form, with_plain_values, written_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,7 +52,9 @@ def open_transactions(data: object, columns: Columns) -> Source:
     Raises as `open_source`, and BadData for attributes that do not exist, have no items, or may have the same ones.
     """
     source = open_source(data, columns)
-    return source if columns.attributes is None else _attributes_in(source, columns, columns.attributes)
+    if columns.attributes is None:
+        return source if isinstance(source, BasketSource) else with_plain_values(source, columns)
+    return _attributes_in(source, columns, columns.attributes)
 
 
 def _attributes_in(source: Source, columns: Columns, given: Attributes) -> AttributeLists:
@@ -80,7 +82,7 @@ def _attributes_in(source: Source, columns: Columns, given: Attributes) -> Attri
 def _check_type(name: str, kind: pa.DataType, *, is_cut: bool) -> None:
     """BadData for a column that can be no attribute."""
     values = plain(kind)
-    is_number = is_integer(values) or pa.types.is_floating(values)
+    is_number = is_integer(values) or pa.types.is_floating(values) or (is_cut and pa.types.is_decimal(values))
     if is_cut and not is_number:
         raise BadData(f"`cut` needs numbers, and column {name!r} has the type {type_name(kind)}: cast it first.")
     if not is_cut and pa.types.is_floating(values):
@@ -88,11 +90,11 @@ def _check_type(name: str, kind: pa.DataType, *, is_cut: bool) -> None:
             f"Column {name!r} has real numbers, of which each would be an item of its own: cut them at public points, "
             f"`cut={f'{name}=18,30,50'!r}`, or leave the column out of `attributes`."
         )
-    is_value = is_text(values) or is_boolean(values) or is_mixed(values) or pa.types.is_null(values)
+    is_value = is_text(values) or has_form(values) or is_mixed(values) or pa.types.is_null(values)
     if not (is_number or is_value):
         raise BadData(
-            f"Column {name!r} has the type {type_name(kind)}, and attributes are texts, integers or booleans: cast it "
-            "first, or leave it out of `attributes`."
+            f"Column {name!r} has the type {type_name(kind)}, and attributes are texts, integers, booleans, dates, "
+            "timestamps or decimals: cast it first, or leave it out of `attributes`."
         )
 
 
@@ -192,7 +194,9 @@ class AttributeLists(WrappedSource):
     def _values(self, name: str, column: pa.Array) -> tuple[Codes, pa.Array]:
         """The same of values as they are written, without blanks around them; an empty text is none."""
         encoded = column if pa.types.is_dictionary(column.type) else _plain_text(column).dictionary_encode()
-        texts = pc.utf8_trim_whitespace(valid_texts(as_texts(_plain_text(encoded.dictionary))))
+        values = _plain_text(encoded.dictionary)
+        written = written_values(values) if has_form(values.type) else as_texts(values)
+        texts = pc.utf8_trim_whitespace(valid_texts(written))
         is_none = pc.or_(pc.equal(texts, ""), pc.is_in(texts, value_set=self._missing))
         kept = pc.if_else(is_none, pa.nulls(1, texts.type)[0], texts).dictionary_encode()
         codes = np.append(integers_or(-1, kept.indices), -1)[integers_or(-1, encoded.indices)]

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from dpmine.errors import BadData
-from dpmine.io.arrow import can_be_item, can_be_key, is_boolean, is_integer, is_list, plain, type_name
+from dpmine.io.arrow import as_text_type, can_be_item, can_be_key, is_boolean, is_integer, is_list, plain, type_name
 from dpmine.io.source import BasketSource, Columns, quoted
 from dpmine.itemsets.ingest.column_names import has_known_words_only, names_people, require_names, role_of
+from dpmine.itemsets.ingest.layout_advice import layout_advice
+from dpmine.itemsets.ingest.plain_values import has_form
 from dpmine.itemsets.transactions.memory import LINE
 
 if TYPE_CHECKING:
@@ -226,19 +228,7 @@ def _found_plan(source: Source, columns: Columns) -> LayoutPlan:
         return _plan_beside(source, lists[0], columns)
     if len(others) == 1 and columns.unit:
         return _plan(Layout.LONG, others, columns, Origin.SCHEMA)
-    advice = _ADVICE_FOR_TEXT if source.header_hint is not None else _FOR_OBJECTS if source.objects else _ADVICE
-    raise BadData(f"The layout is not clear {_among(source)}. {advice}")
-
-
-_ADVICE = (
-    "Name the columns of the privacy unit and of the items, `unit=COL` `item=COL` (one row per item), or the column of "
-    "lists, `item=COL` (one row per basket), or give `one_hot=True` (one column per item, 0 for none)."
-)
-_FOR_OBJECTS = "Of objects, give unit= and item= (one item per row), items= (lists), one_hot=True or df.astype(bool)."
-_ADVICE_FOR_TEXT = (
-    "Name the columns of the privacy unit and of the items: `unit=COL` `item=COL`. `one_hot=True` "
-    "is not for lists of items: it needs one column per item, with its name in the header, and 0 or 1 in each row."
-)
+    raise BadData(f"The layout is not clear {_among(source)}. {layout_advice(source)}")
 
 
 def _plan_of_two(source: Source, lists: Sequence[str]) -> LayoutPlan:
@@ -339,7 +329,7 @@ def check_key(name: str, kind: pa.DataType) -> None:
     if not can_be_key(kind):
         raise BadData(
             f"Column {name!r} has the type {type_name(kind)}: a privacy unit or basket is identified by integers, "
-            "texts, dates or a dictionary of those. Cast the column first (floats that are whole numbers to int64)."
+            f"texts, dates or a dictionary of those. {_way(name, kind)}"
         )
 
 
@@ -347,8 +337,17 @@ def _check_item(name: str, kind: pa.DataType) -> None:
     if not can_be_item(kind):
         raise BadData(
             f"Column {name!r} has items of the type {type_name(kind)}: items are integers, texts or a dictionary of "
-            "those. Cast the column first (floats that are whole numbers to int64)."
+            f"those. {_way(name, kind)}"
         )
+
+
+def _way(name: str, kind: pa.DataType) -> str:
+    """What to do about a column whose type is no key's and no item's."""
+    if has_form(kind):
+        return f"Name it as what it is, such as `item={name!r}`, and its values are texts."
+    if as_text_type(plain(kind)) != plain(kind):
+        return f"If a Parquet or Arrow file holds text in it, say so: `types={f'{name}=text'!r}`."
+    return "Cast the column first (floats that are whole numbers to int64)."
 
 
 def _check_one_hot(source: Source, name: str, kind: pa.DataType, columns: Columns) -> None:

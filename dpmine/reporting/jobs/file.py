@@ -301,7 +301,7 @@ def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], term
     name = checked_name(f"name of job {number}", options.pop("name", f"{kind} {number}"))
     where = f"job {name!r}"
     if source is None and isinstance(options.get("query"), str):
-        source = shown_name(str(options.get("database", "")))
+        source = shown_name(str(options.get("database", "query")))
         paths: tuple[str, ...] = ()
     elif not isinstance(source, str) or not source:
         raise BadParameter(f"The input of {where} must be a path, or a name of [inputs]; or give query and database.")

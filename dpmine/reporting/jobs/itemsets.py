@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.ledger.charging import Account
     from dpmine.privacy import Guarantee
 
@@ -29,18 +30,28 @@ class ItemsetJob(Job):
     obstacle: ClassVar[str] = ""  # supports need no number of units
 
     def _checked(self) -> Guarantee:
-        from dpmine.io.source import Columns
-        from dpmine.itemsets.ingest.attributes import open_transactions
-        from dpmine.itemsets.ingest.layouts import plan_layout
         from dpmine.itemsets.release.rules import confidence
         from dpmine.itemsets.transactions.memory import parse_memory
 
         parse_memory(self.options.get("memory"))
         self.require_options()
         confidence(self.options.get("min_confidence", 0))
-        guarantee = self.guarantee_at()
+        return self.guarantee_at().for_unit(self._plan.unit_name)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """See `Job.notices`."""
+        return self._plan.cautions
+
+    @cached_property
+    def _plan(self) -> LayoutPlan:
+        """Which columns are read; no row is. Raises as `_checked`."""
+        from dpmine.io.source import Columns
+        from dpmine.itemsets.ingest.attributes import open_transactions
+        from dpmine.itemsets.ingest.layouts import plan_layout
+
         columns = Columns.of(**{name: value for name, value in self._arguments.items() if name in _COLUMNS})
-        return guarantee.for_unit(plan_layout(open_transactions(self.data, columns), columns).unit_name)
+        return plan_layout(open_transactions(self.data, columns), columns)
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""

@@ -107,6 +107,11 @@ class Job(ABC):
     def _checked(self) -> Guarantee:
         """See `guarantee`."""
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What is said before the job is run, by options and types of columns; models say theirs while they read."""
+        return ()
+
     def guarantee_at(self) -> Guarantee:
         """The guarantee, before the unit is known; no input is opened. For jobs that can recur. Raises BadParameter."""
         return self.guarantee

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,22 @@ def test_layouts_that_are_not_clear(data: pa.Table, columns: Columns) -> None:
         read_baskets(data, columns)
 
 
+@pytest.mark.parametrize(
+    ("columns", "likely"),
+    [
+        (
+            {"order_id": pa.int64(), "qty": pa.int64(), "product": pa.string(), "price": pa.float64()},
+            ("`unit='order_id'` `item='product'` (one row per item)", "`unit='order_id'` `attributes=True`"),
+        ),
+        ({"id": pa.int64(), "tea": pa.int8(), "rice": pa.int8()}, ("`unit='id'` `one_hot=True`",)),
+        ({"sex": pa.string(), "ward": pa.string(), "smoker": pa.bool_()}, ("or `attributes=True`",)),
+    ],
+)
+def test_the_two_likeliest_commands_are_shown(columns: dict[str, pa.DataType], likely: tuple[str, ...]) -> None:
+    with refused(BadData, "Two commands are likely", *likely):
+        read_baskets(pa.schema(list(columns.items())).empty_table(), Columns())
+
+
 def test_a_long_layout_needs_a_unit() -> None:
     with refused(BadData, "privacy unit is not clear", "`unit=COL`", "'u', 'b', 'i'"):
         read_baskets(TABLE, Columns(item="i"))
@@ -197,6 +214,7 @@ def test_an_engine_that_does_not_charge_releases_nothing(monkeypatch: pytest.Mon
         return read_local(data, columns, planned=None, **options)
 
     engine = Registered("uncharged", "somewhere")
+    import_module("dpmine.itemsets.ways.registry")  # loads what is registered once, and not as below
     monkeypatch.setattr(Registered, "load", lambda self: uncharged)  # noqa: ARG005
     monkeypatch.setattr("dpmine.itemsets.read.engine_of", lambda name, data: engine)  # noqa: ARG005
     with pytest.raises(LookupError, match="read without a charge"):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 LEAST_ROWS = 25
 """Hostile rows that every source is tried with, at least."""
-OWN = frozenset({"a", 1})
+OWN = frozenset({"a", 1, "1970-01-02", "1970-01-01 00:00:00.000001", "1.00", "age<20"})
 """The items that hostile rows may hold, beside such as no other row holds."""
 FEWEST = 3
 """Units of each pair of items in the base: one row's own pairs have fewer."""
@@ -118,7 +118,11 @@ def _words(data: Any, options: Mapping[str, Any]) -> list[str] | None:
     if not isinstance(data, str | Path | Input):
         return None
     read = data if isinstance(data, Input) else Input(data)
-    named = {**options, "quotes": read.quotes, "query": read.query, "database": read.database}
+    as_they_are = ("quotes", "query", "database", "where", "delimiter", "input_format")
+    named = {**options, **{name: getattr(read, name) for name in as_they_are}}
+    named["columns"] = None if read.header is None else ",".join(read.header)
+    if read.types is not None:
+        named["types"] = read.types if isinstance(read.types, str) else ",".join(map("=".join, read.types.items()))
     words = [str(path) for path in read.paths]
     for name, value in named.items():
         for one in value if isinstance(value, list) else [value]:

@@ -133,6 +133,19 @@ def lists(*, unit: bool) -> Table:
     return Table(base, rows, {"items": "items", **({"unit": "unit"} if unit else {})})
 
 
+def nested() -> Table:
+    """One row per basket, its items in a list of lists."""
+    kind = pa.list_(pa.list_(pa.string()))
+
+    def rows(values: list[Any]) -> pa.Table:
+        return _table({"items": (values, kind)})
+
+    hostile = {name: [None, value, []] for name, value in LISTS.items()}
+    base = rows([[basket[:1], basket[1:]] for basket in BASKETS])
+    others = {name: rows([value]) for name, value in {**hostile, "no list": None, "no lists": []}.items()}
+    return Table(base, others, {"items": "items"})
+
+
 def one_hot(kind: pa.DataType, more: dict[str, list[int | None]]) -> Table:
     """One column per item; where they are integers, more than 0 and 1."""
     names = ["a", "b", "c", "d", "e", "f", "g"]
@@ -179,7 +192,19 @@ TABLES: dict[str, Table] = {
         {"unit": 1, "basket": 1, "item": b"a"},
         {"unit": DAYS, "basket": MOMENTS, "item": TEXTS},
     ),
+    "days as items": long(
+        {"unit": pa.int64(), "item": pa.date32()}, {"unit": 1, "item": 1}, {"unit": INTEGERS, "item": DAYS}
+    ),
+    "moments as items": long(
+        {"unit": pa.int64(), "item": pa.timestamp("us")}, {"unit": 1, "item": 1}, {"unit": INTEGERS, "item": MOMENTS}
+    ),
+    "decimals": long(
+        dict.fromkeys(("unit", "item"), pa.decimal128(38, 2)),
+        {"unit": 1, "item": 1},
+        {"unit": DECIMALS, "item": DECIMALS},
+    ),
     "lists": lists(unit=False),
+    "lists of lists": nested(),
     "lists with units": lists(unit=True),
     "flags": one_hot(pa.bool_(), {}),
     "zeros and ones": one_hot(pa.int64(), NUMBERS),

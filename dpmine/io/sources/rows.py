@@ -1,0 +1,182 @@
+"""Some rows of a source, chosen by what each row holds: by a public condition, or by days of a window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpmine.errors import BadParameter
+from dpmine.io.arrow import without_views
+from dpmine.io.source import Source, WrappedSource
+from dpmine.io.sources.row_expressions import RowExpressions, parsed_condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dpmine.io.sources.row_expressions import Statement, Tree
+
+_LEFT_OUT = (
+    "a row is left out where the condition does not hold, and where a value that it needs is missing or does not fit; "
+    "the guarantee is for a condition that was chosen without a look at the data"
+)
+
+
+def filtered(batch: pa.RecordBatch, keep: pa.Array) -> pa.RecordBatch:
+    """The rows that are kept."""
+    columns = [column.cast(without_views(column.type)).filter(keep) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+@dataclass(frozen=True, eq=False)
+class SomeRows(WrappedSource):
+    """Some rows of another source.
+
+    Attributes:
+        hidden: columns that nothing but the choice of rows is needed of: they are no items.
+    """
+
+    hidden: frozenset[str]
+    rows = None
+    """Not known: the share of them that is read would show how many there are."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return tuple(name for name in self.inner.names if name not in self.hidden)
+
+    @property
+    def calendar(self) -> frozenset[str]:
+        """See `Source.calendar`."""
+        return self.inner.calendar
+
+    def type_of(self, name: str) -> pa.DataType:
+        """See `Source.type_of`; views are copied."""
+        return without_views(super().type_of(name))
+
+    def share(self, done: int) -> float | None:
+        """Not by rows: see `rows`."""
+        return super().share(done) if self.inner.rows is None else None
+
+
+@dataclass(frozen=True, eq=False)
+class RowsWhere(SomeRows):
+    """The rows where a public condition holds.
+
+    Attributes:
+        condition: the expression, parsed.
+    """
+
+    condition: Tree
+
+    def __post_init__(self) -> None:
+        self._checked  # noqa: B018 - it must be a condition for these types of columns
+
+    @cached_property
+    def _checked(self) -> RowExpressions:
+        checked = RowExpressions.of([self.condition], self.inner)
+        if checked.types != (pa.bool_(),):
+            raise BadParameter("`where` must be true or false for a row, such as `where=\"status != 'C'\"`.")
+        return checked
+
+    def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
+        """See `Source.cautions`; that rows are left out is said whatever rows there are."""
+        return (_LEFT_OUT, *super().cautions(names))
+
+    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
+        """The named columns of the rows where the condition is true."""
+        read = self.inner.batches(self._needed(names), whole=whole)
+        for batch, computed in self._checked.values(read):
+            keep = pc.fill_null(computed.column(0).combine_chunks(), False)
+            yield filtered(batch.select(list(names)), keep)
+
+    def _needed(self, names: Sequence[str]) -> list[str]:
+        return list(dict.fromkeys([*names, *self._checked.kinds]))
+
+
+def where(source: Source, condition: str, *, alone: bool, kept: Sequence[str]) -> Source:
+    """The rows of a source where a condition holds. Raises BadParameter and BadData, before any row is read.
+
+    With `alone`, columns that the condition names are left out, but those `kept`: every other one would be an item.
+    """
+    rows = RowsWhere(source, frozenset(), parsed_condition(condition))
+    hidden = frozenset(rows._checked.kinds) - {*kept} if alone else frozenset()  # noqa: SLF001 - made here
+    return RowsWhere(source, hidden, rows.condition) if hidden else rows
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenColumns(WrappedSource):
+    """Columns of another source under names of their own, and expressions on the columns of each row.
+
+    Attributes:
+        chosen: the expressions by name, in order.
+    """
+
+    chosen: tuple[tuple[str, Tree], ...]
+
+    def __post_init__(self) -> None:
+        self._checked  # noqa: B018 - they must be expressions for these types of columns
+
+    @cached_property
+    def _checked(self) -> RowExpressions:
+        """Of all of them: a column that is not there is an error, too, where it stands alone."""
+        return RowExpressions.of([tree for _, tree in self.chosen], self.inner)
+
+    @cached_property
+    def _renamed(self) -> dict[str, str]:
+        """The columns that are chosen as they are, by their new names."""
+        return {name: tree["column_names"][0] for name, tree in self.chosen if tree["class"] == "COLUMN_REF"}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The chosen names, in order."""
+        return tuple(name for name, _ in self.chosen)
+
+    def type_of(self, name: str) -> pa.DataType:
+        """The column's own type, or the one that DuckDB gives the expression."""
+        if name in self._renamed:
+            return self.inner.type_of(self._renamed[name])
+        return self._checked.types[self.names.index(name)]
+
+    def as_numbers(self, names: Sequence[str]) -> ChosenColumns:
+        """See `Source.as_numbers`."""
+        return ChosenColumns(self.inner.as_numbers(self._own(names)), self.chosen)
+
+    def as_flags(self, names: Sequence[str]) -> ChosenColumns:
+        """See `Source.as_flags`."""
+        return ChosenColumns(self.inner.as_flags(self._own(names)), self.chosen)
+
+    def _own(self, names: Sequence[str]) -> list[str]:
+        return [self._renamed[name] for name in names if name in self._renamed]
+
+    def _needed(self, names: Sequence[str]) -> list[str]:
+        own = self._own(names)
+        return list(dict.fromkeys(own if len(own) == len(names) else [*own, *self._checked.kinds]))
+
+    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
+        """The named columns; null where an expression cannot be computed."""
+        needed, places = self._needed(names), {name: place for place, name in enumerate(self.names)}
+        read = self.inner.batches(needed, whole=whole)
+        if all(name in self._renamed for name in names):
+            for batch in read:
+                own = [batch.column(self._renamed[name]) for name in names]
+                yield pa.RecordBatch.from_arrays(own, names=list(names))
+            return
+        for batch, computed in self._checked.values(read):
+            columns = [
+                batch.column(self._renamed[name])
+                if name in self._renamed
+                else computed.column(places[name]).combine_chunks()
+                for name in names
+            ]
+            yield pa.RecordBatch.from_arrays(columns, names=list(names))
+
+
+def selected(source: Source, statement: Statement) -> Source:
+    """What a statement asks for, of the columns of its file. Raises BadParameter and BadData."""
+    if statement.condition is not None:
+        source = RowsWhere(source, frozenset(), statement.condition)
+    return source if statement.chosen is None else ChosenColumns(source, statement.chosen)

@@ -1,0 +1,119 @@
+"""Targets: files of baskets, tables of attributes, dates, and conditions on rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+
+import dpmine
+from dpmine.io.dates import moments, pattern_of
+from dpmine.io.source import ArrowSource
+from dpmine.io.sources.row_expressions import RowExpressions, parsed_condition
+from fuzz.choices import Choices
+from fuzz.oracle import CANARY, ask, require
+
+_BLANKS = b" \t\x0b\x0c"
+_FORM = "%d.%m.%Y"
+_WORDS = (
+    *("a", "b", "n", "f", "'x'", "'9'", "9", "0", "-1", "9223372036854775807", "1.5", "NULL", "TRUE", "'%'", "''"),
+    *("=", "<>", "<", ">=", "+", "-", "*", "/", "%", "||", "AND", "OR", "NOT", "IN", "LIKE", "BETWEEN", "IS NULL"),
+    *("(", ")", ",", "CASE WHEN", "THEN", "ELSE", "END", "CAST(", "TRY_CAST(", "AS INTEGER)", "AS DATE)", "AS DOUBLE)"),
+    *("lower(", "length(", "abs(", "substr(", "year(", "coalesce(", "nullif(", "count(*)", "(SELECT 1)", "random()"),
+    *("read_text('/etc/passwd')", "FROM rows", ";", "--", f"'{CANARY}'", '"a"', "::INTEGER", "x.a"),
+)
+_TEXTS = ("x", "9", "9.5", "", None, "2026-01-01", "1e400", "99999999999999999999", "é", CANARY)
+_NUMBERS = (None, 0, 1, -1, 7, 2**63 - 1, -(2**63))
+_REALS = (None, 0.0, float("nan"), float("inf"), 1e300, 2.5)
+
+
+def baskets(data: bytes) -> None:
+    """A file with a basket a line: supports as a plain split of plain lines has them."""
+    mark = b"," if data[:1] > b"\x7f" else b""
+    body = data[1:]
+    with tempfile.NamedTemporaryFile() as file:
+        Path(file.name).write_bytes(body)
+        rows = dpmine.Input(file.name, input_format="baskets", delimiter=mark.decode() or None)
+        found = ask(lambda: dpmine.itemset_supports(rows, size=1))
+    if not body.isascii() or {*body} & {*b"\r\0\x1c\x1d\x1e\x1f\x85"}:
+        return
+    expected: Counter[str] = Counter()
+    for line in body.split(b"\n"):
+        if line[:1] not in {b"#", b"%", b"@"}:
+            parts = line.split(mark) if mark else re.split(rb"[ \t\x0b\x0c]+", line)
+            expected.update({part.strip(_BLANKS).decode() for part in parts} - {""})
+    supports = {next(iter(items)): int(count) for items, count in zip(found.itemsets, found.support, strict=True)}
+    require(supports == expected, "The baskets hold other supports.")
+
+
+def attribute_table(data: bytes) -> None:
+    """A CSV file of two attributes, one of them cut: each value is the item that it alone would be."""
+    body = data.replace(b"\r", b"\n")
+    with tempfile.NamedTemporaryFile() as file:
+        Path(file.name).write_bytes(body)
+        rows = dpmine.Input(file.name, input_format="csv", columns=("c", "n"))
+        options = {"attributes": True, "missing": "?", "cut": {"n": [0, 10]}}
+        found = ask(lambda: dpmine.itemset_supports(rows, size=1, **options))
+    if not body.isascii() or {*body} & {*b'"\0'}:
+        return
+    expected: Counter[str] = Counter()
+    for line in body.split(b"\n"):
+        fields = (line[:-1] if line.count(b",") == 2 and line.endswith(b",") else line).split(b",")
+        if len(fields) == 2:
+            text, number = fields[0].strip(b" \t\x0b\x0c\x1c\x1d\x1e\x1f").decode(), fields[1].strip(_BLANKS).decode()
+            expected[f"c={text}"] += text not in {"", "?"}
+            if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,5})?", number):
+                value = float(number)
+                expected["n<0" if value < 0 else "0<=n<10" if value < 10 else "n>=10"] += 1
+    supports = {next(iter(items)): int(count) for items, count in zip(found.itemsets, found.support, strict=True)}
+    require(supports == +expected, "The attributes have other supports.")
+
+
+def dates(data: bytes) -> None:
+    """Lines as dates: as Python reads them, or none."""
+    texts = data.decode(errors="replace").split("\n")
+    found = moments(pa.array(texts), pa.date32(), pattern_of(_FORM) or "").to_pylist()
+    for text, day in zip(texts, found, strict=True):
+        parts = re.fullmatch(r"([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})", text)
+        try:
+            expected = dt.date(int(parts[3]), int(parts[2]), int(parts[1])) if parts else None
+        except ValueError:
+            expected = None
+        if parts is None or int(parts[3]):  # Python has no year 0
+            require(day == expected, "A date is read as another.")
+
+
+def form_of_dates(data: bytes) -> None:
+    """A form is one that says which day it is, or none; its pattern reads what it writes."""
+    form = data.decode(errors="replace")
+    written = pattern_of(form)
+    if written is not None and not {*form} & {*"\ufffd\0"}:
+        day = dt.datetime(2026, 11, 23, 18, 30, 1, tzinfo=dt.UTC)
+        pieces = {"%Y": "2026", "%y": "26", "%m": "11", "%d": "23", "%H": "18", "%M": "30", "%S": "01"}
+        text = re.sub(r"%.", lambda directive: pieces[directive[0]], form, flags=re.DOTALL)
+        read = moments(pa.array([text]), pa.timestamp("us"), written)[0].as_py()
+        digits = re.search(r"%[YymdHMS](?=[0-9]|%)|[0-9]", form)  # without a mark between, there may be two ways
+        require(digits is not None or (read is not None and read.date() == day.date()), "A form does not read itself.")
+
+
+def condition(data: bytes) -> None:
+    """Any condition is rejected in one line, or decides each row as it would alone, and fails at none."""
+    choices = Choices(data)
+    columns = {
+        "a": pa.array([choices.one(_TEXTS) for _ in range(6)], pa.string()),
+        "b": pa.array([choices.one(_TEXTS) for _ in range(6)], pa.string()),
+        "n": pa.array([choices.one(_NUMBERS) for _ in range(6)], pa.int64()),
+        "f": pa.array([choices.one(_REALS) for _ in range(6)], pa.float64()),
+    }
+    text = " ".join(choices.one(_WORDS) for _ in range(1 + choices.byte() % 9))
+    table = pa.table(columns)
+    source = ArrowSource(table.schema, lambda _names: ())
+    checked = ask(lambda: RowExpressions.of([parsed_condition(text)], source))
+    whole = next(found for _, found in checked.values(iter(table.to_batches()))).column(0).to_pylist()
+    single = (table.slice(place, 1).to_batches()[0] for place in range(table.num_rows))
+    alone = [found.column(0)[0].as_py() for _, found in checked.values(single)]
+    require(list(map(repr, alone)) == list(map(repr, whole)), "A row is decided by others.")
