@@ -168,8 +168,8 @@ class Dense(Array):
             raise BadParameter("There is nothing to select from: give at least one candidate.")
         if padding and self.least < 0:
             raise BadParameter("A universe with dummies needs scores of at least 0.")
-        self._levels: list[Level] = []
-        self._floor: Score | None = None
+        # What was found is replaced as a whole and read once: threads that share a universe never see halves of it.
+        self._head: tuple[Score, list[Level]] | None = None
         self._bands: tuple[Fraction, Bands] | None = None
         self._tail: tuple[Score, NDArray[np.intp]] | None = None
 
@@ -193,18 +193,19 @@ class Dense(Array):
         """
         if self._scores.dtype.kind == "O" or not self.size:
             return None
-        rank = count + len(gone)
-        if self._bands is None or self._bands[0] != scale or self._bands[1].rank < min(rank, self.size):
-            self._bands = scale, Bands(self._scores, scale, 2 * rank if gone else rank)
-        return self._bands[1].crowds(self.padding, gone)
+        rank, found = count + len(gone), self._bands
+        if found is None or found[0] != scale or found[1].rank < min(rank, self.size):
+            found = self._bands = scale, Bands(self._scores, scale, 2 * rank if gone else rank)
+        return found[1].crowds(self.padding, gone)
 
     def head(self, floor: Score) -> Sequence[Level]:
         """All levels with score ≥ floor."""
-        if self._floor is None or floor < self._floor:
+        found = self._head
+        if found is None or floor < found[0]:
             everything = self._scores.dtype.kind == "O" or floor <= self.least
-            self._floor = self.least if everything else floor
-            self._levels = _levels(self._scores if everything else self._scores[self._scores >= self._cut(floor)])
-        return self._levels[: bisect_right(self._levels, -floor, key=lambda level: -level.score)]
+            levels = _levels(self._scores if everything else self._scores[self._scores >= self._cut(floor)])
+            found = self._head = (self.least if everything else floor), levels
+        return found[1][: bisect_right(found[1], -floor, key=lambda level: -level.score)]
 
     def below(self, floor: Score) -> Score:
         """The best score below `floor`."""
@@ -231,9 +232,10 @@ class Dense(Array):
 
     def _below(self, floor: Score) -> NDArray[np.intp]:
         """The positions of scores below `floor`, kept for the next call."""
-        if self._tail is None or self._tail[0] != floor:
-            self._tail = floor, np.flatnonzero(self._scores < self._cut(floor))
-        return self._tail[1]
+        found = self._tail
+        if found is None or found[0] != floor:
+            found = self._tail = floor, np.flatnonzero(self._scores < self._cut(floor))
+        return found[1]
 
     def _cut(self, floor: Score) -> Score | float:
         """What is above the same scores, and of their type where they are floats."""
