@@ -71,7 +71,7 @@ def test_a_file_of_another_format_says_how_to_convert_it(run: outcome_of) -> Non
 
 def test_ambiguous_layout_says_what_to_do(run: outcome_of) -> None:
     line = assert_one_error(run(TOP, "unclear.parquet"))
-    assert all(word in line for word in ("--item COL", "--unit COL", "--one-hot"))
+    assert all(word in line for word in ("--unit COL --item product", "--attributes", "--one-hot"))
 
 
 def test_one_hot_columns_are_items_and_stay_unnamed_in_errors(run: outcome_of) -> None:

@@ -51,7 +51,7 @@ def exponential(gap: Fraction) -> Callable[[TapeBits], Any]:
 class FirstThenNext:
     """Two uniforms: the first is held at given digits, the second is read off a tape; widths grow bit by bit.
 
-    The two reals are asked for their digits in turn, so the k-th request of one bit goes to real k mod 2.
+    The first digits of both are one request, the first real's in the low half. Then they are asked in turn.
     """
 
     def __init__(self, first: tuple[int, int], second: tuple[int, int]) -> None:
@@ -60,7 +60,10 @@ class FirstThenNext:
 
     def take(self, count: int) -> int:
         self._turn += 1
-        return self._reals[(self._turn - 1) % 2].take(count)
+        if self._turn == 1:
+            low, high = (real.take(count // 2) for real in self._reals)
+            return low | high << count // 2
+        return self._reals[self._turn % 2].take(count)
 
     def widths(self) -> Any:
         return TapeBits(0, 0).widths()
