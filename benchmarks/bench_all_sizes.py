@@ -41,6 +41,8 @@ from dpmine.privacy import Neighbors
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from dpmine.itemsets.release.frequent import FrequentItemsets
+    from dpmine.itemsets.release.results import TopItemsets
     from dpmine.itemsets.transactions.interface import Transactions
 
 Itemset = frozenset[Any]
@@ -123,25 +125,33 @@ def best(data: Data, runs: int) -> None:
     for neighbors, epsilon in product(Neighbors, EPSILONS):
         terms = {"epsilon": epsilon, "delta": DELTA, "neighbors": neighbors, **data.options}
         found = [frequent_itemsets(data.path, k=K, **terms) for _ in range(runs)]
-        errors = [error for each in found for error in data.errors(dict(zip(each, each.noisy_supports, strict=True)))]
         terms |= {"mechanism": DISCOVER, "size": (1, largest)}
         chosen = [top_itemsets(data.path, K, **terms) for _ in range(fewer)]
-        released = [top_itemsets(data.path, K, release_support=AUTO, **terms).supports for _ in range(fewer)]
-        others = [
-            error for each in released if each for error in data.errors({s: v for s, (v, _) in each.by_itemset.items()})
-        ]
+        released = [top_itemsets(data.path, K, release_support=AUTO, **terms) for _ in range(fewer)]
+        errors, others = compared_errors(data, found, released)
         shares = data.missing(found)
         low, high = betting_interval(shares)
         print(
             f"{data.name:14} {neighbors:12} {float(epsilon):4}  missing {fmean(shares):.3f} [{low:.3f}, {high:.3f}], "
-            f"{DISCOVER} {fmean(data.missing(chosen)):.3f}; median relative error {_median(errors)}, "
-            f"{DISCOVER} {_median(others)}",
+            f"{DISCOVER} {fmean(data.missing(chosen)):.3f}; median relative error {errors}, {DISCOVER} {others}",
             flush=True,
         )
 
 
-def _median(errors: list[float]) -> str:
-    return f"{median(errors):.2%}" if errors else "none"
+def compared_errors(data: Data, found: list[FrequentItemsets], released: list[TopItemsets]) -> tuple[str, str]:
+    """The median errors of supports, of itemsets that both have: the shorter lists have only large supports."""
+    ours = [dict(zip(each, each.noisy_supports, strict=True)) for each in found]
+    theirs = [
+        {itemset: each.supports.by_itemset[itemset][0] for itemset in each} if each.supports else {}
+        for each in released
+    ]
+    both = set[Itemset]().union(*ours) & set[Itemset]().union(*theirs)
+
+    def of(lists: list[dict[Itemset, int]]) -> str:
+        errors = [e for each in lists for e in data.errors({s: each[s] for s in both.intersection(each)})]
+        return f"{median(errors):.2%}" if errors else "none"
+
+    return of(ours), of(theirs)
 
 
 def catalogue(data: Data, runs: int) -> None:
