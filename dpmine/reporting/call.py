@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dpmine.io.atomic import Guard
     from dpmine.io.files import PathName
     from dpmine.reporting.batch import Report, Watcher
+    from dpmine.reporting.forecast import Forecast
     from dpmine.reporting.jobs.file import JobFile
     from dpmine.reporting.terms import Batch
 
@@ -35,7 +36,7 @@ class PreparedReport:
         job_file: what is asked for.
         store: where results are kept.
         page: the file of the page, links followed.
-        batch: what each job is charged.
+        batch: what each job is charged; of recurring jobs, in every window that is run.
         window_run: of recurring jobs, the windows that are run; else None.
         evidence: the folder of evidence, if it is asked for.
     """
@@ -43,7 +44,7 @@ class PreparedReport:
     job_file: JobFile
     store: ResultsFolder
     page: Path
-    batch: Batch
+    batch: Batch | Forecast
     window_run: WindowRun | None = None
     evidence: Path | None = None
 
@@ -68,7 +69,7 @@ class PreparedReport:
             job_file = replace(job_file, terms=replace(job_file.terms, create=Create.NEVER))
         store = ResultsFolder(results or output.with_name(f"{jobs.stem}-results"))
         window_run = WindowRun.of(job_file, store, window)
-        batch = checked_batch(job_file, store, retry=retry) if window_run is None else window_run.checked(retry=retry)
+        batch = checked_batch(job_file, store, retry=retry) if window_run is None else window_run.forecast(retry=retry)
         proof = None if evidence is None else evidence / "results" / "result.parquet"
         written = dict(zip(named, (page, store.folder / "result.parquet", proof), strict=True))
         require_apart(written, batch.paths, {"the job file": jobs, **database_files(job_file.terms.ledger)})
@@ -97,7 +98,7 @@ def report(
     evidence: PathName | None = None,
     ledger_must_exist: bool = False,
     dry_run: Literal[True],
-) -> Batch: ...
+) -> Batch | Forecast: ...
 
 
 @overload
@@ -124,7 +125,7 @@ def report(
     evidence: PathName | None = None,
     ledger_must_exist: bool = False,
     dry_run: bool = False,
-) -> Report | Batch:
+) -> Report | Batch | Forecast:
     """Run the jobs of a TOML file under one budget, and write one HTML page for all of them: `dpmine report`.
 
     Everything is checked before anything is charged. Jobs whose results are stored are neither run nor charged again.
@@ -142,8 +143,10 @@ def report(
         dry_run: whether to stop after the checks: nothing is charged, and no value is read.
 
     Returns the report: its text says what became of each job, `outcomes` holds their documents. With `dry_run=True`,
-    the batch: its text says what each job would be charged.
-    Raises BadParameter, BadData, UnreadableFile, NotPrivate, BadLedger or BudgetExceeded before anything is charged.
+    the batch: its text says what each job would be charged. Of recurring jobs it is a forecast of all windows that
+    would be run.
+    Raises BadParameter, BadData, UnreadableFile, NotPrivate, BadLedger, NotReady or BudgetExceeded before anything is
+    charged.
     Where a job fails, the others are run, the page is written, and an error is raised whose notes say why. It is
     BudgetExceeded where the budget rejected all that failed. A bug is raised as it is, all else as BadData.
 

@@ -14,19 +14,20 @@ from functools import cached_property
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, DpmineError
+from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, DpmineError, NotReady
 from dpmine.exact.reals import decimal_below
 from dpmine.ledger.budget import Accounting, Amount, composed, name_and_part
 from dpmine.ledger.ledger import Ledger
 from dpmine.options.tables import as_keys
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.batch import Report, checked_batch, run_batch
+from dpmine.reporting.forecast import Forecast
 from dpmine.reporting.jobs.job import Scheduled
 from dpmine.reporting.jobs.schedule import Missed, Window
 from dpmine.reporting.terms import Charges, PastWindow, Timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Container
 
     from dpmine.privacy import Guarantee
     from dpmine.reporting.batch import Watcher
@@ -224,9 +225,52 @@ class WindowRun:
         """For the window that is asked for."""
         return self.recurring.at(self.window)
 
-    def checked(self, *, retry: bool) -> Batch:
-        """The batch of the window that is asked for. Raises as `checked_batch`."""
-        return checked_batch(self.job_file, self.store, retry=retry)
+    def forecast(self, *, retry: bool) -> Forecast:
+        """What `run` will do, if nothing is charged or stored meanwhile. Raises as `run` before it charges anything."""
+        batches: list[Batch] = []
+        rejected, (windows, waiting) = "", self._planned(retry=retry)
+        for window in windows:
+            again, job_file = retry and window == self.window, self.recurring.at(window)
+            try:
+                batches.append(checked_batch(job_file, self.store, retry=again, earlier=batches))
+            except BudgetExceeded as error:
+                if not batches:
+                    raise
+                rejected = _rejection(window, error)
+                break
+        return Forecast(tuple(batches), rejected, waiting)
+
+    def _planned(self, *, retry: bool) -> tuple[tuple[Window, ...], str]:
+        """The windows that are run, in order, and why others are not, or ""; NotReady where none is run.
+
+        Those that are stored already, or failed and are not run again, need nothing to be there.
+        """
+        ready: list[Window] = []
+        late: list[Window] = []
+        reasons: list[str] = []
+        schedule, jobs = self.recurring.schedule, self.recurring.job_file.jobs
+        charged = {} if retry else self._charges().amounts
+        for window in (*self.missed, self.window):
+            if window == self.window and not self._has_work(window, charged):
+                ready.append(window)
+            elif missing := schedule.missing(window, jobs):
+                reasons += [] if late else [f"{window} is not run yet, and not charged: {missing}."]
+                late.append(window)
+            elif folder := schedule.ready.empties(str(window), window.first):
+                reasons.append(f"{window} and later windows are not run, and not charged: '{folder}' has no file.")
+                break
+            else:
+                ready.append(window)
+        if len(late) > 1:
+            others = f"are {len(late) - 1} later ones, up to {late[-1]}" if len(late) > 2 else f"is {late[-1]}"
+            reasons.insert(1, f"Nor {others}.")
+        if not ready:
+            raise NotReady(" ".join(reasons))
+        return tuple(ready), " ".join(reasons)
+
+    def _has_work(self, window: Window, charged: Container[str]) -> bool:
+        """Whether a job of the window is neither among those charged, nor has a result."""
+        return any(job.key not in charged and self.store.find(job) is None for job in self.recurring.at(window).jobs)
 
     @cached_property
     def missed(self) -> tuple[Window, ...]:
@@ -234,29 +278,25 @@ class WindowRun:
         if self.recurring.schedule.missed is Missed.SKIP:
             return ()
         charged = self._charges().amounts
-        return tuple(
-            window
-            for window in self._windows(charged)
-            if window < self.window
-            and any(job.key not in charged and self.store.find(job) is None for job in self.recurring.at(window).jobs)
-        )
+        windows = (window for window in self._windows(charged) if window < self.window)
+        return tuple(window for window in windows if self._has_work(window, charged))
 
     def run(self, *, watch: Watcher, retry: bool) -> Report:
         """Catch up with what was missed, the earliest window first, then run the one that is asked for.
 
-        Where the budget rejects a window, those after it are not run, and the report is that of the last one that was.
-        Raises as `run_batch`, where no window could be run.
+        Where the budget rejects a window, those after it are not run; others are not for which it is too early. The
+        report is that of the last one that was. Raises as `run_batch`, and NotReady, where no window could be run.
         """
         reports: list[Report] = []
-        rejected, lost = "", self._charges().amounts
-        for window in (*self.missed, self.window):
+        rejected, lost, (windows, waiting) = "", self._charges().amounts, self._planned(retry=retry)
+        for window in windows:
             again = retry and window == self.window
             try:
                 reports.append(run_batch(self.recurring.at(window), self.store, watch=watch, retry=again))
             except BudgetExceeded as error:
                 if not reports:
                     raise
-                rejected = f"{window} and later windows have no result: {error}"
+                rejected = _rejection(window, error)
                 break
         *others, last = reports
         # A job that stopped after its charge, in an earlier run, was that run's failure.
@@ -264,7 +304,8 @@ class WindowRun:
             each for report in others for each in report.outcomes if each.result or each.job.key not in lost
         )
         new = reports[0].new  # the others find what it granted
-        return replace(last, others=caught_up, rejected=rejected, timeline=self._timeline(last), new=new)
+        timeline = self._timeline(last)
+        return replace(last, others=caught_up, rejected=rejected, waiting=waiting, timeline=timeline, new=new)
 
     def _windows(self, charged: Collection[str]) -> tuple[Window, ...]:
         """From the start, or the first one that was charged, to the one that is asked for."""
@@ -301,3 +342,7 @@ class WindowRun:
                 stored = self.store.find(job)
                 documents[named.name] = None if stored is None else stored.document
         return PastWindow(str(window), documents, charged)
+
+
+def _rejection(window: Window, error: BudgetExceeded) -> str:
+    return f"{window} and later windows have no result: {error}"

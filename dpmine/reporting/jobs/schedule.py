@@ -12,11 +12,14 @@ from dpmine.errors import BadParameter, BudgetExceeded
 from dpmine.io.input import Days
 from dpmine.ledger.budget import Amount, checked_name
 from dpmine.parameters import named, truth, whole
+from dpmine.reporting.jobs.ready import OnEmpty, Ready
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-KEYS = ("every", "runs", "column", "start", "missed", "disjoint_units")
+    from dpmine.reporting.jobs.job import Job
+
+KEYS = ("every", "runs", "column", "ready", "on_empty", "start", "missed", "disjoint_units")
 _MOST_RUNS = 100_000
 _EPOCH = date(1970, 1, 1).toordinal()
 
@@ -111,6 +114,7 @@ class Schedule:
         every: how long a window is.
         runs: among how many windows the budget is divided.
         column: the column of dates or timestamps that says which window a row is in.
+        ready: what must be there before a window is run.
         start: the first window; None for the first one that was charged.
         missed: what a run does about earlier windows that were never charged.
         disjoint_units: whether it is asserted that no unit has rows in two windows. Each window has all of the budget
@@ -120,6 +124,7 @@ class Schedule:
     every: Every
     runs: int
     column: str
+    ready: Ready
     start: Window | None = None
     missed: Missed = Missed.CATCH_UP
     disjoint_units: bool = False
@@ -127,7 +132,7 @@ class Schedule:
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Schedule:
         """The schedule that a table of known keys describes. Raises BadParameter."""
-        for name, example in (("every", '"week"'), ("runs", "52"), ("column", '"at"')):
+        for name, example in (("every", '"week"'), ("runs", "52"), ("column", '"at"'), ("ready", '"newer-file"')):
             if name not in table:
                 raise BadParameter(f"{name} is missing in [schedule]: write there, for example, {name} = {example}.")
         every, start = named(Every, "every", table["every"]), table.get("start")
@@ -139,6 +144,7 @@ class Schedule:
             every,
             runs,
             checked_name("column", table["column"]),
+            Ready.of(table["ready"], table.get("on_empty", OnEmpty.RUN), _a_year_of(every)),
             None if start is None else Window.parse(start, every),
             named(Missed, "missed", table.get("missed", Missed.CATCH_UP)),
             truth("disjoint_units", table.get("disjoint_units", False)),
@@ -146,7 +152,12 @@ class Schedule:
 
     def assertion(self, unit: str) -> str:
         """What it says of each unit, and nothing checks; "" for nothing."""
-        return f"no {unit} has data in two windows" if self.disjoint_units else ""
+        disjoint = f"no {unit} has data in two windows" if self.disjoint_units else ""
+        return "; ".join(filter(None, [disjoint, self.ready.assertion(unit)]))
+
+    def missing(self, window: Window, jobs: Iterable[Job]) -> str:
+        """What the window still lacks, as `Ready.missing`."""
+        return self.ready.missing(str(window), window.first, window.following().first, jobs)
 
     def share(self, total: Amount) -> Amount:
         """What one window may be charged of the file's total; a public function of the file."""
@@ -177,3 +188,9 @@ class Schedule:
     def windows(self, first: Window, last: Window) -> tuple[Window, ...]:
         """The windows from `first` to `last`, at most as many as the schedule has runs."""
         return tuple(window for window, _ in zip(first.until(last), range(self.runs), strict=False))
+
+
+def _a_year_of(every: Every) -> tuple[tuple[str, date], ...]:
+    """Names and first days of windows, more than a year of them: a path without the year names two of them."""
+    first, last = (Window.containing(day, every) for day in (date(2026, 1, 1), date(2027, 3, 1)))
+    return tuple((str(window), window.first) for window in first.until(last))

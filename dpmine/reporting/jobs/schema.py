@@ -49,6 +49,14 @@ _SCHEDULE: dict[str, tuple[str, Schema]] = {
     "every": ("How long a window is.", {"enum": ["day", "week", "month"]}),
     "runs": ("Among how many windows the budget is divided.", {"type": "integer", "minimum": 1}),
     "column": ("The column of dates or timestamps that says which window a row is in.", _TEXT),
+    "ready": (
+        "What must be there before a window is run: newer-file, clock, or a path such as sales/week={window}.",
+        _TEXT,
+    ),
+    "on_empty": (
+        "What is done if the folder that ready names has no file.",
+        {"enum": ["run", "stop"], "default": "run"},
+    ),
     "start": ("The first window, such as 2026-W01.", _TEXT),
     "missed": (
         "What is done about earlier windows that were never charged.",
@@ -88,7 +96,7 @@ def job_file_schema() -> Schema:
                 **about_data,
                 "budget": _table("The budget that all jobs are charged to.", budget, _NEEDED),
                 "schedule": _table(
-                    "Jobs that recur, for one window after another.", schedule, ["every", "runs", "column"]
+                    "Jobs that recur, for one window after another.", schedule, ["every", "runs", "column", "ready"]
                 ),
                 "inputs": {
                     "description": "Names for files: a path, a list of paths, or a table that says more.",

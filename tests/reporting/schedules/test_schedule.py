@@ -18,6 +18,7 @@ from dpmine.errors import BadParameter, BudgetExceeded
 from dpmine.ledger.budget import Accounting, Amount
 from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.jobs.file import read_job_file
+from dpmine.reporting.jobs.ready import Ready
 from dpmine.reporting.jobs.schedule import Every, Missed, Schedule, Window
 from dpmine.reporting.windows import Recurring
 from dpmine.zcdp import rho_at
@@ -68,11 +69,18 @@ def test_what_is_no_window(length: str, text: object) -> None:
         Window.parse(text, Every(length))
 
 
-TERMS: dict[str, Any] = {"every": "week", "runs": 52, "column": "at"}
+TERMS: dict[str, Any] = {"every": "week", "runs": 52, "column": "at", "ready": "clock"}
 BAD_TABLES = [
     ({"every": None}, r"every is missing in \[schedule\]"),
     ({"runs": None}, r"runs is missing in \[schedule\]"),
     ({"column": None}, r"column is missing in \[schedule\]"),
+    ({"ready": None}, r"ready is missing in \[schedule\]: write there, for example, ready = \"newer-file\""),
+    ({"ready": "soon"}, "ready must be 'newer-file', 'clock', or a path that differs from window to window"),
+    ({"ready": "sales/month={month}"}, "ready must be .* a path that differs from window to window"),
+    ({"ready": "sales/{week}"}, "ready knows {window}, {year}, {month} and {day}, and no {week}"),
+    ({"on_empty": "stop"}, "whether a window has rows is private"),
+    ({"on_empty": "stop", "ready": "newer-file"}, "whether a window has rows is private"),
+    ({"on_empty": "skip", "ready": "{window}"}, "on_empty must be"),
     ({"every": "year"}, "every must be"),
     ({"runs": 0}, "runs must be a whole number of at least 1"),
     ({"runs": "52"}, "runs must be a whole number"),
@@ -95,12 +103,14 @@ def test_bad_schedules(tmp_path: Path, changes: dict[str, Any], hint: str) -> No
 def test_what_is_read(tmp_path: Path) -> None:
     given = {**TERMS, "every": "day", "start": "2026-11-22", "missed": "skip"}
     shop = Shop(tmp_path, schedule=given)
-    expected = Schedule(Every.DAY, 52, "at", Window(date(2026, 11, 22), Every.DAY), Missed.SKIP)
+    expected = Schedule(Every.DAY, 52, "at", Ready("clock"), Window(date(2026, 11, 22), Every.DAY), Missed.SKIP)
     assert read_job_file(shop.write()).schedule == expected
     path = shop.write()
     path.write_text(path.read_text().replace('"2026-11-22"', "2026-11-22"))  # TOML has dates
     assert read_job_file(path).schedule == expected
-    assert read_job_file(Shop(tmp_path, schedule={**TERMS}).write()).schedule == Schedule(Every.WEEK, 52, "at")
+    assert read_job_file(Shop(tmp_path, schedule={**TERMS}).write()).schedule == Schedule(
+        Every.WEEK, 52, "at", Ready("clock")
+    )
 
 
 def test_which_window_a_run_is_for() -> None:

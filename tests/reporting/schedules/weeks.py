@@ -53,7 +53,9 @@ class Shop:
 
     path: Path
     url: str = ""
-    schedule: dict[str, Any] = field(default_factory=lambda: {"every": "week", "runs": 52, "column": "at"})
+    schedule: dict[str, Any] = field(
+        default_factory=lambda: {"every": "week", "runs": 52, "column": "at", "ready": "clock"}
+    )
     terms: dict[str, Any] = field(default_factory=dict)
     jobs: tuple[dict[str, Any], ...] = (PAIRS,)
 
