@@ -44,6 +44,8 @@ def report(line: CommandLine) -> None:
 
     with line.messages as messages:
         batch_begins()
+        if prepared.checked:
+            messages.notice(prepared.checked)
         done = prepared.run(watch=messages.watch, retry=line.retry)
         page = render(done).encode()
         with replaced(prepared.page) as stream:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal, Self, overload
 
 from dpmine.errors import BadParameter
 from dpmine.io.atomic import database_files, file_target, no_guard, require_apart, unwritable, write_whole
+from dpmine.ledger.budget import name_and_part
+from dpmine.ledger.ledger import Ledger
 from dpmine.parameters import truth
 from dpmine.reporting.batch import checked_batch, run_batch
 from dpmine.reporting.evidence.folder import require_possible, write_evidence
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from dpmine.io.files import PathName
     from dpmine.reporting.batch import Report, Watcher
     from dpmine.reporting.forecast import Forecast
-    from dpmine.reporting.jobs.file import JobFile
+    from dpmine.reporting.jobs.file import BudgetTerms, JobFile
     from dpmine.reporting.terms import Batch
 
 _PAGE = "report.html"
@@ -39,6 +41,7 @@ class PreparedReport:
         batch: what each job is charged; of recurring jobs, in every window that is run.
         window_run: of recurring jobs, the windows that are run; else None.
         evidence: the folder of evidence, if it is asked for.
+        checked: that the ledger is as it was written, and by which seal it ends; "" where there is none.
     """
 
     job_file: JobFile
@@ -47,6 +50,7 @@ class PreparedReport:
     batch: Batch | Forecast
     window_run: WindowRun | None = None
     evidence: Path | None = None
+    checked: str = ""
 
     @classmethod
     def of(
@@ -68,6 +72,7 @@ class PreparedReport:
         if ledger_must_exist:
             job_file = replace(job_file, terms=replace(job_file.terms, create=Create.NEVER))
         store = ResultsFolder(results or output.with_name(f"{jobs.stem}-results"))
+        checked = _checked(job_file.terms)
         window_run = WindowRun.of(job_file, store, window)
         batch = checked_batch(job_file, store, retry=retry) if window_run is None else window_run.forecast(retry=retry)
         proof = None if evidence is None else evidence / "results" / "result.parquet"
@@ -78,13 +83,25 @@ class PreparedReport:
         store.require_usable(page)
         if evidence is not None:
             require_possible(evidence, job_file)
-        return cls(job_file, store, page, batch, window_run, evidence)
+        return cls(job_file, store, page, batch, window_run, evidence, checked)
 
     def run(self, *, watch: Watcher, retry: bool) -> Report:
         """Run the jobs; of recurring ones also the windows that were missed. Raises as `run_batch`."""
         if self.window_run is not None:
-            return self.window_run.run(watch=watch, retry=retry)
-        return run_batch(self.job_file, self.store, watch=watch, retry=retry)
+            done = self.window_run.run(watch=watch, retry=retry)
+        else:
+            done = run_batch(self.job_file, self.store, watch=watch, retry=retry)
+        return replace(done, checked=self.checked)
+
+
+def _checked(terms: BudgetTerms) -> str:
+    """What `Ledger.verify` found, in a line; "" where there is no ledger yet. Raises BadLedger."""
+    ledger, name = Ledger(terms.ledger), name_and_part(terms.dataset)[0]
+    if not ledger.exists():
+        return ""
+    number, budget = ledger.verify(), ledger.known(name)
+    end = "" if budget is None else f"; {name!r} ends at entry {budget.entries} with the seal {budget.seal[:16]}…"
+    return f"ledger: {number} entries, all as they were written{end}"
 
 
 @overload

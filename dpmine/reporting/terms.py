@@ -5,12 +5,15 @@ Of recurring jobs, a ledger's history says what all windows were charged so far.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadLedger, BadParameter, BudgetExceeded
+from dpmine.io.atomic import database_files
 from dpmine.ledger.budget import Accounting, Amount, Budget, Parts, name_and_part
+from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.records import Kind
 from dpmine.markup import ShownAsText
 from dpmine.privacy import short
@@ -19,7 +22,6 @@ from dpmine.reporting.jobs.file import Create
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dpmine.ledger.ledger import Ledger
     from dpmine.ledger.records import Entry
     from dpmine.privacy import Guarantee
     from dpmine.reporting.jobs.file import BudgetTerms
@@ -207,6 +209,12 @@ def require_no_loss(terms: BudgetTerms, store: ResultsFolder) -> None:
         raise BadLedger(
             f"The ledger does not know {terms.dataset!r}, and this run may not create its budget: restore the ledger "
             "if it was lost, or grant one with dpmine ledger grant."
+        )
+    file = next(iter(database_files(terms.ledger).values()), "")
+    if file and os.path.lexists(file) and not Ledger(terms.ledger).exists():
+        raise BadLedger(
+            f"'{file}' is there and holds no ledger, so one may have been lost: restore it, or delete the file, or "
+            "make the ledger with dpmine ledger grant."
         )
 
 

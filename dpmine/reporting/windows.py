@@ -18,12 +18,13 @@ from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, Dpmi
 from dpmine.exact.reals import decimal_below
 from dpmine.ledger.budget import Accounting, Amount, composed, name_and_part
 from dpmine.ledger.ledger import Ledger
+from dpmine.ledger.results import SharedResults
 from dpmine.options.tables import as_keys
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.batch import Report, checked_batch, run_batch
 from dpmine.reporting.forecast import Forecast
 from dpmine.reporting.jobs.job import Scheduled
-from dpmine.reporting.jobs.schedule import Missed, Window
+from dpmine.reporting.jobs.schedule import Kept, Missed, Window
 from dpmine.reporting.terms import Charges, PastWindow, Timeline
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _BUDGET = ("epsilon", "delta")
 """The options of a job that say what it may charge."""
+_PATIENCE = 3600  # seconds, for a run on another machine
 _DIGITS = 4  # of an ε that was computed from ρ
 _STEPS = 6  # of that computation
 _CLOSE = 0.9999  # of what ρ allows: ε is rounded down, and ρ grows nearly as its square
@@ -218,6 +220,8 @@ class WindowRun:
             return None
         recurring = Recurring(job_file, job_file.schedule)
         _ = recurring.jobs  # whose budget is checked here
+        if job_file.schedule.kept is Kept.LEDGER:
+            store = replace(store, shared=SharedResults(job_file.terms.ledger))
         return cls(recurring, store, job_file.schedule.window(window, today or datetime.now(UTC).astimezone().date()))
 
     @property
@@ -249,6 +253,7 @@ class WindowRun:
         late: list[Window] = []
         reasons: list[str] = []
         schedule, jobs = self.recurring.schedule, self.recurring.job_file.jobs
+        self._require_no_loss()
         charged = {} if retry else self._charges().amounts
         for window in (*self.missed, self.window):
             if window == self.window and not self._has_work(window, charged):
@@ -268,11 +273,21 @@ class WindowRun:
             raise NotReady(" ".join(reasons))
         return tuple(ready), " ".join(reasons)
 
+    def _require_no_loss(self) -> None:
+        """BadLedger where the folder has a result that the ledger has no charge for: the ledger is an older copy."""
+        charged = self._charges().amounts
+        for window in self._windows(charged) if charged else ():
+            if any(job.key not in charged and self.store.find(job) for job in self.recurring.at(window).jobs):
+                raise BadLedger(
+                    f"'{self.store.folder}' has a result of {window} that the ledger has no charge for: an older copy "
+                    "of the ledger was put back. Restore a newer one, or charge what is missing (dpmine.Ledger)."
+                )
+
     def _has_work(self, window: Window, charged: Container[str]) -> bool:
         """Whether a job of the window is neither among those charged, nor has a result."""
         return any(job.key not in charged and self.store.find(job) is None for job in self.recurring.at(window).jobs)
 
-    @cached_property
+    @property
     def missed(self) -> tuple[Window, ...]:
         """Earlier windows that this run catches up with: no job of theirs was charged, or has a result."""
         if self.recurring.schedule.missed is Missed.SKIP:
@@ -286,7 +301,20 @@ class WindowRun:
 
         Where the budget rejects a window, those after it are not run; others are not for which it is too early. The
         report is that of the last one that was. Raises as `run_batch`, and NotReady, where no window could be run.
+
+        Where results are kept in the ledger, one machine runs after another, and each has the results of the others.
         """
+        shared, dataset = self.store.shared, self.recurring.terms.dataset
+        if shared is None:
+            return self._run(watch=watch, retry=retry)
+        with shared.turn(dataset, _PATIENCE):
+            if charged := self._charges().amounts:
+                jobs = [job for window in self._windows(charged) for job in self.recurring.at(window).jobs]
+                with self.store.lock():
+                    self.store.exchange(jobs, dataset)
+            return self._run(watch=watch, retry=retry)
+
+    def _run(self, *, watch: Watcher, retry: bool) -> Report:
         reports: list[Report] = []
         rejected, lost, (windows, waiting) = "", self._charges().amounts, self._planned(retry=retry)
         for window in windows:

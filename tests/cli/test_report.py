@@ -55,7 +55,7 @@ def test_a_page_and_its_results(batch: Folder, run: outcome_of) -> None:
     assert HOSTILE not in page
     assert len(list((batch.path / "jobs-results").glob("*.json"))) == 4  # one of them is a model
     again = run("report", "jobs.toml", "-o", "shop.html")
-    assert again.lines[0] == "dpmine: job 'Pairs': stored before"
+    assert again.lines[1] == "dpmine: job 'Pairs': stored before"
     assert again.lines[-1] == outcome.lines[-1]
 
 
@@ -149,7 +149,7 @@ def test_retry(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
         run("report", "jobs.toml")
     _, _, ages, *_ = run("report", "jobs.toml", "--dry-run").out.splitlines()
     assert ages == "Ages: begun before, without a result; no charge"
-    assert "give --retry" in run("report", "jobs.toml").lines[1]
+    assert "give --retry" in run("report", "jobs.toml").lines[2]
     assert run("report", "jobs.toml", "--retry").status == 0
 
 
@@ -196,7 +196,7 @@ def test_a_window_of_a_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         "dpmine: the page is 'report.html', the results are in 'jobs-results'",
     ]
     again = run("report", "jobs.toml", "--window", "2025-W04")
-    assert (again.status, again.lines[0]) == (0, "dpmine: job 'Pairs 2025-W04': stored before")
+    assert (again.status, again.lines[1]) == (0, "dpmine: job 'Pairs 2025-W04': stored before")
     over = run("report", "jobs.toml", "--window", "2025-W06")
     assert over.status == 3
     assert "2025-W06 is behind the last one" in over.err
@@ -220,7 +220,8 @@ def test_windows_that_the_budget_allows_are_on_the_page(
     ledger.charge("shop", OTHER, job="other")
     done = run("report", "jobs.toml", "--window", "2025-W05")
     assert done.status == 3
-    assert done.lines[:3] == [f"dpmine: job 'Pairs 2025-W0{week}': done" for week in (2, 3, 4)]
+    assert done.lines[0].startswith("dpmine: ledger: 2 entries, all as they were written; 'shop' ends at entry 2 with ")
+    assert done.lines[1:4] == [f"dpmine: job 'Pairs 2025-W0{week}': done" for week in (2, 3, 4)]
     assert "2025-W05 and later windows have no result: The budget of 'shop' does not allow this" in done.lines[-1]
     assert "Pairs 2025-W04" in (tmp_path / "report.html").read_text(encoding="utf-8")
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.jobs.job import Job
 
 KEYS = ("every", "runs", "column", "ready", "on_empty", "start", "missed", "disjoint_units")
+RESULT_KEYS = ("store",)
 _MOST_RUNS = 100_000
 _EPOCH = date(1970, 1, 1).toordinal()
 
@@ -31,6 +32,15 @@ class Every(StrEnum):
     WEEK = "week"
     """From Monday to Sunday, as ISO 8601 numbers weeks."""
     MONTH = "month"
+
+
+class Kept(StrEnum):
+    """Where results are kept, beside the results folder."""
+
+    LEDGER = "ledger"
+    """With their charges: every machine of the ledger has them."""
+    FOLDER = "folder"
+    """Nowhere else."""
 
 
 _WRITTEN_FORMS = {
@@ -117,6 +127,7 @@ class Schedule:
         ready: what must be there before a window is run.
         start: the first window; None for the first one that was charged.
         missed: what a run does about earlier windows that were never charged.
+        kept: where results are kept.
         disjoint_units: whether it is asserted that no unit has rows in two windows. Each window has all of the budget
             then, as a part of the data set (docs/proofs/ledger.md, section 4).
     """
@@ -128,10 +139,11 @@ class Schedule:
     start: Window | None = None
     missed: Missed = Missed.CATCH_UP
     disjoint_units: bool = False
+    kept: Kept = Kept.LEDGER
 
     @classmethod
-    def of(cls, table: Mapping[str, Any]) -> Schedule:
-        """The schedule that a table of known keys describes. Raises BadParameter."""
+    def of(cls, table: Mapping[str, Any], results: Mapping[str, Any]) -> Schedule:
+        """The schedule that two tables of known keys describe, [schedule] and [results]. Raises BadParameter."""
         for name, example in (("every", '"week"'), ("runs", "52"), ("column", '"at"'), ("ready", '"newer-file"')):
             if name not in table:
                 raise BadParameter(f"{name} is missing in [schedule]: write there, for example, {name} = {example}.")
@@ -148,6 +160,7 @@ class Schedule:
             None if start is None else Window.parse(start, every),
             named(Missed, "missed", table.get("missed", Missed.CATCH_UP)),
             truth("disjoint_units", table.get("disjoint_units", False)),
+            named(Kept, "store", results.get("store", Kept.LEDGER)),
         )
 
     def assertion(self, unit: str) -> str:

@@ -68,13 +68,20 @@ _SCHEDULE: dict[str, tuple[str, Schema]] = {
     ),
 }
 
+_RESULTS: dict[str, tuple[str, Schema]] = {
+    "store": (
+        "Where results are kept, beside the folder: in the ledger, for all of its machines, or nowhere else.",
+        {"enum": ["ledger", "folder"], "default": "ledger"},
+    ),
+}
+
 
 def job_file_schema() -> Schema:
     """The schema, in the dialect 2020-12, without references: it can be copied beside a job file.
 
     Example:
         >>> sorted(job_file_schema()["properties"])
-        ['budget', 'inputs', 'job', 'owner', 'period', 'schedule', 'title']
+        ['budget', 'inputs', 'job', 'owner', 'period', 'results', 'schedule', 'title']
     """
     paths = [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]
     about_data = {
@@ -85,6 +92,7 @@ def job_file_schema() -> Schema:
     described = _table("Files, and what the page says of them.", files, ["path"])
     budget = {name: {"description": text, **schema} for name, (text, schema) in _BUDGET.items()}
     schedule = {name: {"description": text, **schema} for name, (text, schema) in _SCHEDULE.items()}
+    results = {name: {"description": text, **schema} for name, (text, schema) in _RESULTS.items()}
     jobs = [_job(job) for job in KINDS.values()]
     return {
         "$schema": DIALECT,
@@ -98,6 +106,7 @@ def job_file_schema() -> Schema:
                 "schedule": _table(
                     "Jobs that recur, for one window after another.", schedule, ["every", "runs", "column", "ready"]
                 ),
+                "results": _table("Results of jobs that recur.", results, []),
                 "inputs": {
                     "description": "Names for files: a path, a list of paths, or a table that says more.",
                     "type": "object",

@@ -114,7 +114,7 @@ def test_what_is_read(tmp_path: Path) -> None:
 
 
 def test_which_window_a_run_is_for() -> None:
-    schedule, today = Schedule.of({**TERMS, "start": "2026-W40", "runs": 8}), date(2026, 11, 24)
+    schedule, today = Schedule.of({**TERMS, "start": "2026-W40", "runs": 8}, {}), date(2026, 11, 24)
     assert str(schedule.window(None, today)) == "2026-W47"
     assert str(schedule.window(None, date(2026, 11, 22))) == "2026-W46"  # a Sunday
     assert str(schedule.window("2026-W40", today)) == "2026-W40"
