@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reporting.jobs import AGES, RULE
+from reporting.jobs import AGES, RULE, WEIGHTS
 from reporting.schedules.weeks import ITEMS, PAIRS, Shop, sales
 from support.cases import every
 from support.effort import examples
@@ -188,7 +188,8 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
     ({"jobs": (PAIRS | {"delta": 0.1},)}, "Some jobs of this schedule have epsilon"),
     ({"jobs": (PAIRS | {"release_support": 1},)}, "release_support of job 'Pairs' must be 'auto'"),
     ({"jobs": (PAIRS | {"mechanism": "exponential"},)}, "job 'Pairs': .*catalogue"),
-    ({"jobs": (AGES | {"input": "sales"},)}, "job 'Ages' cannot recur: jobs of the kind histogram take the number"),
+    ({"jobs": (AGES | {"input": "sales"},)}, "job 'Ages' cannot recur: a choice among bins takes the number"),
+    ({"jobs": (WEIGHTS | {"input": "sales"},)}, "job '.*' cannot recur: jobs of the kind classify take the number"),
     ({"jobs": (RULE | {"input": "sales"},)}, "job 'Rule' cannot recur: under replace-one the number of units is"),
     (
         {"jobs": (RULE | {"input": "sales"},), "terms": {"neighbors": "add-remove"}},
