@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dpmine.io.atomic import Guard
     from dpmine.io.files import PathName
     from dpmine.reporting.batch import Report, Watcher
-    from dpmine.reporting.forecast import Forecast
+    from dpmine.reporting.forecast import WindowsForecast
     from dpmine.reporting.jobs.file import BudgetTerms, JobFile
     from dpmine.reporting.terms import Batch
 
@@ -47,7 +47,7 @@ class PreparedReport:
     job_file: JobFile
     store: ResultsFolder
     page: Path
-    batch: Batch | Forecast
+    batch: Batch | WindowsForecast
     window_run: WindowRun | None = None
     evidence: Path | None = None
     checked: str = ""
@@ -115,7 +115,7 @@ def report(
     evidence: PathName | None = None,
     ledger_must_exist: bool = False,
     dry_run: Literal[True],
-) -> Batch | Forecast: ...
+) -> Batch | WindowsForecast: ...
 
 
 @overload
@@ -142,7 +142,7 @@ def report(
     evidence: PathName | None = None,
     ledger_must_exist: bool = False,
     dry_run: bool = False,
-) -> Report | Batch | Forecast:
+) -> Report | Batch | WindowsForecast:
     """Run the jobs of a TOML file under one budget, and write one HTML page for all of them: `dpmine report`.
 
     Everything is checked before anything is charged. Jobs whose results are stored are neither run nor charged again.

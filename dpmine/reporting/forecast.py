@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast(ShownAsText):
+class WindowsForecast(ShownAsText):
     """The windows that a run will be for, checked in order, each as if those before it had been charged.
 
     Attributes:

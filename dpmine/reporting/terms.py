@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadLedger, BadParameter, BudgetExceeded
 from dpmine.io.atomic import database_files
-from dpmine.ledger.budget import Accounting, Amount, Budget, Parts, name_and_part
+from dpmine.ledger import budget as budgets
+from dpmine.ledger.budget import Accounting, Amount, Parts, name_and_part
 from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.records import Kind
 from dpmine.markup import ShownAsText
@@ -22,6 +23,7 @@ from dpmine.reporting.jobs.file import Create
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from dpmine.ledger.budget import Budget
     from dpmine.ledger.records import Entry
     from dpmine.privacy import Guarantee
     from dpmine.reporting.jobs.file import BudgetTerms
@@ -183,7 +185,7 @@ class Batch(ShownAsText):
         """The budget once the jobs are charged; a new data set's where it is yet to be granted."""
         name, part = name_and_part(self.dataset)
         neighbors = self.steps[0].guarantee.neighbors
-        budget = self.budget or Budget(name, neighbors, Parts.NONE, self.total, self.unit, self.accounting)
+        budget = self.budget or budgets.Budget(name, neighbors, Parts.NONE, self.total, self.unit, self.accounting)
         return budget.charging(part, self.to_charge) if self.to_charge != Amount() else budget
 
     @property

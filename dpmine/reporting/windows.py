@@ -22,7 +22,7 @@ from dpmine.ledger.results import SharedResults
 from dpmine.options.tables import as_keys
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.batch import Report, checked_batch, run_batch
-from dpmine.reporting.forecast import Forecast
+from dpmine.reporting.forecast import WindowsForecast
 from dpmine.reporting.jobs.job import Scheduled
 from dpmine.reporting.jobs.schedule import Kept, Missed, Window
 from dpmine.reporting.terms import Charges, PastWindow, Timeline
@@ -229,7 +229,7 @@ class WindowRun:
         """For the window that is asked for."""
         return self.recurring.at(self.window)
 
-    def forecast(self, *, retry: bool) -> Forecast:
+    def forecast(self, *, retry: bool) -> WindowsForecast:
         """What `run` will do, if nothing is charged or stored meanwhile. Raises as `run` before it charges anything."""
         batches: list[Batch] = []
         rejected, (windows, waiting) = "", self._planned(retry=retry)
@@ -242,7 +242,7 @@ class WindowRun:
                     raise
                 rejected = _rejection(window, error)
                 break
-        return Forecast(tuple(batches), rejected, waiting)
+        return WindowsForecast(tuple(batches), rejected, waiting)
 
     def _planned(self, *, retry: bool) -> tuple[tuple[Window, ...], str]:
         """The windows that are run, in order, and why others are not, or ""; NotReady where none is run.

@@ -12,7 +12,7 @@ import dpmine
 from dpmine.errors import BudgetExceeded
 from dpmine.ledger.ledger import Ledger
 from dpmine.privacy import Guarantee, Neighbors
-from dpmine.reporting.forecast import Forecast
+from dpmine.reporting.forecast import WindowsForecast
 from dpmine.reporting.jobs.itemsets import TopItemsetJob
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def test_a_forecast_is_what_the_run_charges(shop: Shop, prepare: Callable[[Shop]
     ledger = Ledger(shop.url)
     before = len(shop.charges) if ledger.exists() else 0
     forecast = dpmine.report(shop.write(), shop.path / "page.html", window="2025-W13", dry_run=True)
-    assert isinstance(forecast, Forecast)
+    assert isinstance(forecast, WindowsForecast)
     assert (len(shop.charges) if ledger.exists() else 0) == before
     report = shop.run("2025-W13")
     charged = shop.charges[before:]
