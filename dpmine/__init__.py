@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         DpmineError,
         LayoutWarning,
         NotPrivate,
+        NotReady,
         SpeedWarning,
         UnreadableFile,
     )
@@ -74,6 +75,7 @@ __all__ = [
     "Levels",
     "Neighbors",
     "NotPrivate",
+    "NotReady",
     "Plan",
     "PrivateHistogram",
     "PrivateHuberSVC",
@@ -103,7 +105,7 @@ _HOMES = {
     "auditing.audit_report": "AuditReport",
     "auditing.call": "audit",
     "errors": "AccuracyWarning AlreadyCharged AlreadyGranted BadData BadLedger BadParameter BudgetExceeded DpmineError "
-    "LayoutWarning NotPrivate SpeedWarning UnreadableFile",
+    "LayoutWarning NotPrivate NotReady SpeedWarning UnreadableFile",
     "io.input": "Input",
     "itemsets.discover": "discover_items",
     "itemsets.exact_supports": "itemset_supports",

@@ -9,6 +9,7 @@
     │   └── NoLedger                there is none yet
     ├── BudgetExceeded (ValueError) a charge that the granted budget does not allow
     ├── AlreadyCharged (ValueError) a run that is to be charged once, and was
+    ├── NotReady (ValueError)       a run for which it is too early
     └── AlreadyGranted (ValueError) a data set that is to be granted a first time, and was
 
 and what it warns of:
@@ -62,6 +63,10 @@ class BudgetExceeded(DpmineError, ValueError):
 
 class AlreadyCharged(DpmineError, ValueError):
     """A run that is to be charged once was charged before; nothing was run."""
+
+
+class NotReady(DpmineError, ValueError):
+    """It is too early for a run, so nothing was charged for it: the same call may succeed later."""
 
 
 class AlreadyGranted(DpmineError, ValueError):

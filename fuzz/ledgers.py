@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _PAGE = 4096
-_TABLES = ("dpmine_version", "dpmine_datasets", "dpmine_spent", "dpmine_history")
+_TABLES = ("dpmine_version", "dpmine_datasets", "dpmine_spent", "dpmine_history", "dpmine_results")
 _COLUMNS = (
     *("dataset", "part", "epsilon", "delta", "entries", "seal", "kind", "reservation", "unit", "parts", "version"),
     *("accounting", "rho", "approximate_delta"),

@@ -116,7 +116,7 @@ _LEDGER = "Grant, show and check budgets that many runs share."
 _NO_MEMORY = (
     "there is not enough memory: close other programs, or give a lower --memory (larger data are then streamed)."
 )
-OK, BUG, BAD_REQUEST, NO_BUDGET = 0, 1, 2, 3
+OK, BUG, BAD_REQUEST, NO_BUDGET, TOO_EARLY = 0, 1, 2, 3, 4
 
 
 def root(
@@ -195,12 +195,14 @@ def _status(done: typer.Exit | SystemExit) -> int:
 
 def _answer(error: Exception, arguments: list[str]) -> tuple[str, int]:
     """The message on an error, and the exit status."""
-    from dpmine.errors import BudgetExceeded, DpmineError
+    from dpmine.errors import BudgetExceeded, DpmineError, NotReady
 
     if isinstance(error, TyperException):
         return usage(error, arguments), BAD_REQUEST
     if isinstance(error, BudgetExceeded):
         return explained(str(error), arguments), NO_BUDGET
+    if isinstance(error, NotReady):
+        return explained(str(error), arguments), TOO_EARLY
     if isinstance(error, DpmineError):
         return explained(str(error), arguments), BAD_REQUEST
     if isinstance(error, MemoryError):

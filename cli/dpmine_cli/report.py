@@ -42,14 +42,14 @@ def report(line: CommandLine) -> None:
         line.messages.notice(as_keys(text))
     if line.dry_run:
         print(f"Results are kept in '{prepared.store.folder}'.")
-        if prepared.window_run is not None and prepared.window_run.missed:
-            print(f"Missed, and run first: {', '.join(map(str, prepared.window_run.missed))}.")
         print(prepared.batch)
         return
     from dpmine.reporting.page.render import render
 
     with line.messages as messages:
         batch_begins()
+        if prepared.checked:
+            messages.notice(prepared.checked)
         done = prepared.run(watch=messages.watch, retry=line.retry)
         page = render(done).encode()
         with replaced(prepared.page) as stream:
@@ -94,8 +94,8 @@ def _say_outcomes(done: Report, messages: Messages) -> None:
     for outcome in done.followed:
         say = messages.notice if outcome.error is None else messages.warn
         say(outcome.summary)
-    if done.rejected:
-        messages.warn(done.rejected)
+    for text in filter(None, [done.rejected, done.waiting]):
+        messages.warn(text)
     if left := done.left:
         messages.notice(left)
     if not done.job_file.owner and all(outcome.error is None for outcome in done.followed):

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 import threading
-from contextlib import contextmanager, suppress
+import time
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet, finalize
 
-from sqlalchemy import create_engine, event, make_url
+from filelock import FileLock, Timeout
+from sqlalchemy import create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from dpmine.errors import BadLedger, NoLedger
+from dpmine.errors import BadLedger, NoLedger, NotReady
 from dpmine.io.atomic import is_file
 from dpmine.ledger.tables import has_ledger, make_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sqlalchemy import URL, Connection, Engine
 
 
 _WAIT = 60  # seconds, for other writers
 _CONNECT_TIMEOUT = 10  # seconds
+_POLL = 0.5  # seconds
+_TURN = text("SELECT pg_try_advisory_lock(:number)")
 _SQLITE, _POSTGRES = "sqlite", "postgresql"
 _KINDS = "sqlite:///budget.db or postgresql://user@host/database"
 _READS = "dpmine_reads"
@@ -92,6 +97,30 @@ class Database:
                 if not has_ledger(connection):
                     raise self._none()
                 yield connection
+
+    @contextmanager
+    def turn(self, name: str, patience: float) -> Iterator[None]:
+        """Held by one process of all that name the same turn, on every machine; it ends with the process.
+
+        It saves work, and nothing rests on it: where a server drops the connection, the next one enters.
+        Raises NotReady where another holds it for as many seconds, BadLedger as `reading`.
+        """
+        end = time.monotonic() + patience
+        with ExitStack() as stack:
+            with self._explained():
+                is_ours = (_file_turn if self._on_file else _server_turn)(self._url, name, stack)
+            while not self._asked(is_ours):
+                if time.monotonic() >= end:
+                    raise NotReady(f"Another run works on {name!r} since {patience:g} seconds: run this one later.")
+                time.sleep(_POLL)
+            yield
+
+    def _asked(self, is_ours: Callable[[], bool]) -> bool:
+        with self._explained():
+            try:
+                return is_ours()
+            except OSError:
+                raise BadLedger(f"The folder of the ledger at {self} cannot be written. Nothing was run.") from None
 
     def _none(self) -> NoLedger:
         grant = "dpmine ledger grant `ledger=URL` `dataset=NAME` `epsilon=E` `delta=D`"
@@ -203,6 +232,34 @@ def _make_private(path: str) -> None:
         os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
+def _file_turn(url: URL, _name: str, stack: ExitStack) -> Callable[[], bool]:
+    """Of all data sets of the file; whether it is ours, or became ours."""
+    lock = FileLock(f"{url.database}.turn", timeout=0)
+    stack.callback(lock.release)
+
+    def is_ours() -> bool:
+        with suppress(Timeout):
+            lock.acquire()
+        return lock.is_locked
+
+    return is_ours
+
+
+def _server_turn(url: URL, name: str, stack: ExitStack) -> Callable[[], bool]:
+    """A lock of a connection of its own, which outlives transactions."""
+    engine = _server_engine(url)
+    stack.callback(engine.dispose)
+    connection = stack.enter_context(engine.connect())
+    number = int.from_bytes(hashlib.sha256(f"dpmine {name}".encode()).digest()[:8], "big", signed=True)
+
+    def is_ours() -> bool:
+        held = connection.execute(_TURN, {"number": number}).scalar() is True
+        connection.commit()
+        return held
+
+    return is_ours
+
+
 def _begin_sqlite(connection: Connection) -> None:
     reads = connection.get_execution_options().get(_READS, False)
     connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
@@ -230,8 +287,8 @@ def _reason(error: Exception) -> str:
         return next((reason for sign, reason in _REASONS.items() if code.startswith(sign)), "the database rejected it")
     if isinstance(cause, sqlite3.Error):
         return _DAMAGED
-    text = str(cause).lower()  # of a server that did not let us in
-    return next((reason for sign, reason in _REJECTIONS.items() if sign in text), "its server cannot be reached")
+    said = str(cause).lower()  # of a server that did not let us in
+    return next((reason for sign, reason in _REJECTIONS.items() if sign in said), "its server cannot be reached")
 
 
 _DAMAGED = "the file is damaged: restore a copy"

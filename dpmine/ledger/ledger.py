@@ -25,6 +25,7 @@ from dpmine.ledger.budget import (
 )
 from dpmine.ledger.database import Database
 from dpmine.ledger.records import Entry, Form, Kind, dp_event, replayed
+from dpmine.ledger.results import require_sealed
 from dpmine.ledger.tables import require_own_schema
 from dpmine.parameters import Number, below_one, exact_number, named, positive, truth
 from dpmine.privacy import ExPostGuarantee, Neighbors, Zcdp
@@ -147,7 +148,7 @@ class Ledger:
         records.require_words(job)
         with self._database.writing() as connection:
             budget = self._found(connection, name)
-            if only_once and records.has_job(connection, name, part, only_once):
+            if only_once and records.charge_of(connection, name, part, only_once):
                 raise _charged_before(dataset, only_once)
             after = _after(budget, name, part, guarantee)
             after = records.append(connection, after, kind, part, amount, job=job)
@@ -231,6 +232,7 @@ class Ledger:
         """
         with self._database.reading() as connection:
             require_own_schema(connection)
+            require_sealed(connection)
             budgets = records.all_budgets(connection)
             if records.names(connection) != {budget.dataset for budget in budgets}:
                 raise BadLedger("The ledger has charges of a data set that it does not list: restore a copy.")
@@ -240,7 +242,7 @@ class Ledger:
             return sum(budget.entries for budget in budgets)
 
     def export(self, form: str | Form = Form.JSON) -> str:
-        """Everything, as one JSON object; as "dp_event", what was charged, as events of the library dp_accounting.
+        """All but results, as one JSON object; as "dp_event", what was charged, as events of the library dp_accounting.
 
         Raises BadParameter for another form.
         """
@@ -286,7 +288,7 @@ class KeyedLedger(Ledger):
         """As `Ledger.after`; raises AlreadyCharged."""
         after = super().after(dataset, guarantee)
         with self._database.reading() as connection:
-            if not self._again and records.has_job(connection, *name_and_part(dataset), self._mark):
+            if not self._again and records.charge_of(connection, *name_and_part(dataset), self._mark):
                 raise _charged_before(dataset, self._mark)
         return after
 

@@ -114,7 +114,7 @@ _ENTRIES = select(HISTORY).where(HISTORY.c.dataset == _NAMED).order_by(HISTORY.c
 _LAST_ENTRIES = _ENTRIES.where(HISTORY.c.number >= bindparam("at", type_=HISTORY.c.number.type))
 _ENTRY = select(HISTORY).where(HISTORY.c.dataset == _NAMED, HISTORY.c.number == bindparam("at"))
 _SETTLED = select(HISTORY.c.number).where(HISTORY.c.dataset == _NAMED, HISTORY.c.reservation == bindparam("at"))
-_JOBS = select(HISTORY.c.job).where(
+_JOBS = select(HISTORY.c.number, HISTORY.c.job).where(
     HISTORY.c.dataset == _NAMED,
     HISTORY.c.part == bindparam("at"),
     HISTORY.c.job.endswith(bindparam("end", type_=HISTORY.c.job.type)),
@@ -162,10 +162,10 @@ def names(connection: Connection) -> set[str]:
     return set(connection.execute(union(*(select(column) for column in columns))).scalars())
 
 
-def has_job(connection: Connection, dataset: str, part: str, end: str) -> bool:
-    """Whether a run on this part of the data set was charged whose job ends so."""
-    rows = connection.execute(_JOBS, {"named": dataset, "at": part, "end": end}).scalars()
-    return any(job.endswith(end) for job in rows)  # SQLite compares without case
+def charge_of(connection: Connection, dataset: str, part: str, end: str) -> int:
+    """The number of the last charge to this part of the data set whose job ends so; 0 for none."""
+    rows = connection.execute(_JOBS, {"named": dataset, "at": part, "end": end}).all()
+    return max((number for number, job in rows if job.endswith(end)), default=0)  # SQLite compares without case
 
 
 def open_reservation(connection: Connection, dataset: str, number: int, part: str) -> Amount | None:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import (
     Column,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -43,7 +45,7 @@ _VERSION = 1
 """Of these tables; a ledger of another one is rejected."""
 
 
-def _filled(**kinds: String | type[Text | Integer]) -> list[Column[Any]]:
+def _filled(**kinds: String | type[Text | Integer | LargeBinary]) -> list[Column[Any]]:
     """Columns of these names and types, none of which is ever null; a unit is "" until the first charge."""
     return [Column(name, kind, nullable=False) for name, kind in kinds.items()]
 
@@ -84,6 +86,16 @@ Index(
     sqlite_where=_SETTLES,
     postgresql_where=_SETTLES,
 )
+RESULTS = Table(
+    "dpmine_results",
+    METADATA,
+    Column("dataset", _NAME, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("file", _NAME, primary_key=True),
+    *_filled(content=LargeBinary, seal=_SEAL),
+    ForeignKeyConstraint(["dataset", "number"], [HISTORY.c.dataset, HISTORY.c.number]),
+)
+"""A file of a result, by the number of the charge that it came of."""
 _LOCK = int.from_bytes(b"dpmine", "big")  # PostgreSQL's name of the lock under which tables are made
 
 
@@ -123,7 +135,7 @@ def make_tables(connection: Connection) -> None:
 
 _NAMES = tuple(table.name for table in METADATA.sorted_tables)
 _MASTER = text("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name LIKE 'dpmine%' OR tbl_name IN :ours")
-_LIST = "'{dpmine_version,dpmine_datasets,dpmine_spent,dpmine_history}'::text[]"
+_LIST = "'{dpmine_version,dpmine_datasets,dpmine_spent,dpmine_history,dpmine_results}'::text[]"
 _OURS = f"(SELECT oid FROM pg_class WHERE oid IN (SELECT to_regclass(name) FROM unnest({_LIST}) AS name))"  # noqa: S608 - constants of this module
 _FOREIGN = text(
     f"SELECT 1 FROM pg_trigger WHERE tgrelid IN {_OURS} AND (NOT tgisinternal OR tgenabled <> 'O') "  # noqa: S608 - constants of this module

@@ -8,7 +8,16 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from dpmine.errors import AlreadyCharged, AlreadyGranted, BadData, BadLedger, BudgetExceeded, DpmineError, NotPrivate
+from dpmine.errors import (
+    AlreadyCharged,
+    AlreadyGranted,
+    BadData,
+    BadLedger,
+    BudgetExceeded,
+    DpmineError,
+    NotPrivate,
+    NotReady,
+)
 from dpmine.ledger.budget import Accounting, Amount, first_grant
 from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import KeyedLedger, Ledger
@@ -26,7 +35,7 @@ from dpmine.reporting.terms import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from datetime import date
 
     from dpmine.ledger.budget import Budget
@@ -101,7 +110,9 @@ class Report(ShownAsText):
         day: when the run was started, in UTC. No time of day: two runs in a row would reveal how long the first took.
         timeline: all windows of recurring jobs; None for jobs that run once.
         others: of windows that the same run caught up with, before this one.
-        rejected: why a further window was not run; "" for none.
+        rejected: why the budget let no further window run; "" for none.
+        waiting: why windows were not run for which it is too early; "" for none.
+        checked: what was found in the ledger before the run; "" where there was none.
         new: "ledger" or "data set", where the run made it and granted the budget; "" where both were there.
     """
 
@@ -115,6 +126,8 @@ class Report(ShownAsText):
     timeline: Timeline | None = None
     others: tuple[JobOutcome, ...] = ()
     rejected: str = ""
+    waiting: str = ""
+    checked: str = ""
     new: str = ""
 
     @property
@@ -136,17 +149,21 @@ class Report(ShownAsText):
         return (*self.others, *self.outcomes)
 
     def __str__(self) -> str:
-        said = [self.granted, *(outcome.summary for outcome in self.followed), self.rejected, self.left]
+        outcomes = [outcome.summary for outcome in self.followed]
+        said = [self.checked, self.granted, *outcomes, self.rejected, self.waiting, self.left]
         return "\n".join(filter(None, said))
 
     def raise_failures(self) -> None:
         """An error for jobs without a result: rejected charges, bugs, or anything else. Its notes say why each failed.
 
-        Raises BudgetExceeded where the budget rejected every job that failed, a bug as it is, else BadData.
+        Raises BudgetExceeded where the budget rejected every job that failed, a bug as it is, else BadData. Raises
+        NotReady where none failed and it is too early for a window.
         """
         failed = [(outcome, outcome.error) for outcome in self.followed if outcome.error is not None]
         if self.rejected and not failed:
             raise BudgetExceeded(self.rejected)
+        if self.waiting and not failed:
+            raise NotReady(self.waiting)
         if not failed:
             return
         for _, error in failed:
@@ -161,16 +178,20 @@ class Report(ShownAsText):
         raise raised
 
 
-def checked_batch(job_file: JobFile, store: ResultsFolder, *, retry: bool = False) -> Batch:
+def checked_batch(
+    job_file: JobFile, store: ResultsFolder, *, retry: bool = False, earlier: Sequence[Batch] = ()
+) -> Batch:
     """What is to be charged and run; jobs that failed before, only to `retry` them. Reads no values, writes nothing.
 
-    An input is opened once, however often the batch is checked.
+    An input is opened once, however often the batch is checked. Batches that are to be run `earlier`, for other windows
+    of the same file, count as charged.
     Raises BadParameter, BadData and UnreadableFile, with the job's name, and BadLedger. Raises NotPrivate for a job
     without a guarantee. Raises BudgetExceeded where the file's total, or what the ledger has left, does not suffice.
     """
     terms, steps, ledger = job_file.terms, [], Ledger(job_file.terms.ledger)
-    budget = ledger.known(terms.dataset)  # first: what is charged meanwhile is then no pending job of this batch
-    charges = Charges.of(ledger, terms.dataset, job_file.jobs)
+    # The budget first: what is charged meanwhile is then no pending job of this batch.
+    budget = earlier[-1].afterwards if earlier else ledger.known(terms.dataset)
+    charges = Charges.of(ledger, terms.dataset, job_file.jobs).after(earlier, terms.dataset)
     if budget is None:
         require_no_loss(terms, store)
     for job in job_file.jobs:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal, Self, overload
 
 from dpmine.errors import BadParameter
 from dpmine.io.atomic import database_files, file_target, no_guard, require_apart, unwritable, write_whole
+from dpmine.ledger.budget import name_and_part
+from dpmine.ledger.ledger import Ledger
 from dpmine.parameters import truth
 from dpmine.reporting.batch import checked_batch, run_batch
 from dpmine.reporting.evidence.folder import require_possible, write_evidence
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
     from dpmine.io.atomic import Guard
     from dpmine.io.files import PathName
     from dpmine.reporting.batch import Report, Watcher
-    from dpmine.reporting.jobs.file import JobFile
+    from dpmine.reporting.forecast import WindowsForecast
+    from dpmine.reporting.jobs.file import BudgetTerms, JobFile
     from dpmine.reporting.terms import Batch
 
 _PAGE = "report.html"
@@ -35,17 +38,19 @@ class PreparedReport:
         job_file: what is asked for.
         store: where results are kept.
         page: the file of the page, links followed.
-        batch: what each job is charged.
+        batch: what each job is charged; of recurring jobs, in every window that is run.
         window_run: of recurring jobs, the windows that are run; else None.
         evidence: the folder of evidence, if it is asked for.
+        checked: that the ledger is as it was written, and by which seal it ends; "" where there is none.
     """
 
     job_file: JobFile
     store: ResultsFolder
     page: Path
-    batch: Batch
+    batch: Batch | WindowsForecast
     window_run: WindowRun | None = None
     evidence: Path | None = None
+    checked: str = ""
 
     @classmethod
     def of(
@@ -67,8 +72,9 @@ class PreparedReport:
         if ledger_must_exist:
             job_file = replace(job_file, terms=replace(job_file.terms, create=Create.NEVER))
         store = ResultsFolder(results or output.with_name(f"{jobs.stem}-results"))
+        checked = _checked(job_file.terms)
         window_run = WindowRun.of(job_file, store, window)
-        batch = checked_batch(job_file, store, retry=retry) if window_run is None else window_run.checked(retry=retry)
+        batch = checked_batch(job_file, store, retry=retry) if window_run is None else window_run.forecast(retry=retry)
         proof = None if evidence is None else evidence / "results" / "result.parquet"
         written = dict(zip(named, (page, store.folder / "result.parquet", proof), strict=True))
         require_apart(written, batch.paths, {"the job file": jobs, **database_files(job_file.terms.ledger)})
@@ -77,13 +83,25 @@ class PreparedReport:
         store.require_usable(page)
         if evidence is not None:
             require_possible(evidence, job_file)
-        return cls(job_file, store, page, batch, window_run, evidence)
+        return cls(job_file, store, page, batch, window_run, evidence, checked)
 
     def run(self, *, watch: Watcher, retry: bool) -> Report:
         """Run the jobs; of recurring ones also the windows that were missed. Raises as `run_batch`."""
         if self.window_run is not None:
-            return self.window_run.run(watch=watch, retry=retry)
-        return run_batch(self.job_file, self.store, watch=watch, retry=retry)
+            done = self.window_run.run(watch=watch, retry=retry)
+        else:
+            done = run_batch(self.job_file, self.store, watch=watch, retry=retry)
+        return replace(done, checked=self.checked)
+
+
+def _checked(terms: BudgetTerms) -> str:
+    """What `Ledger.verify` found, in a line; "" where there is no ledger yet. Raises BadLedger."""
+    ledger, name = Ledger(terms.ledger), name_and_part(terms.dataset)[0]
+    if not ledger.exists():
+        return ""
+    number, budget = ledger.verify(), ledger.known(name)
+    end = "" if budget is None else f"; {name!r} ends at entry {budget.entries} with the seal {budget.seal[:16]}…"
+    return f"ledger: {number} entries, all as they were written{end}"
 
 
 @overload
@@ -97,7 +115,7 @@ def report(
     evidence: PathName | None = None,
     ledger_must_exist: bool = False,
     dry_run: Literal[True],
-) -> Batch: ...
+) -> Batch | WindowsForecast: ...
 
 
 @overload
@@ -124,7 +142,7 @@ def report(
     evidence: PathName | None = None,
     ledger_must_exist: bool = False,
     dry_run: bool = False,
-) -> Report | Batch:
+) -> Report | Batch | WindowsForecast:
     """Run the jobs of a TOML file under one budget, and write one HTML page for all of them: `dpmine report`.
 
     Everything is checked before anything is charged. Jobs whose results are stored are neither run nor charged again.
@@ -142,8 +160,10 @@ def report(
         dry_run: whether to stop after the checks: nothing is charged, and no value is read.
 
     Returns the report: its text says what became of each job, `outcomes` holds their documents. With `dry_run=True`,
-    the batch: its text says what each job would be charged.
-    Raises BadParameter, BadData, UnreadableFile, NotPrivate, BadLedger or BudgetExceeded before anything is charged.
+    the batch: its text says what each job would be charged. Of recurring jobs it is a forecast of all windows that
+    would be run.
+    Raises BadParameter, BadData, UnreadableFile, NotPrivate, BadLedger, NotReady or BudgetExceeded before anything is
+    charged.
     Where a job fails, the others are run, the page is written, and an error is raised whose notes say why. It is
     BudgetExceeded where the budget rejected all that failed. A bug is raised as it is, all else as BadData.
 

@@ -21,9 +21,10 @@ from dpmine.reporting.document import Altered, Document
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from dpmine.ledger.results import SharedResults
     from dpmine.privacy import Guarantee
     from dpmine.reporting.jobs.job import Job, Released
 
@@ -34,6 +35,7 @@ _PROBE = ".dpmine.probe"
 _ROOM = ".dpmine.room"
 _RESERVED = 2**21  # bytes, more than the results of nearly all jobs take
 _MODEL = "-model.json"
+_JSON = ".json"
 BEGUN = ".begun"
 """Marks a job that was begun, and may have been charged, without coming to a result."""
 UNSTORED = ".unstored"
@@ -70,9 +72,15 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class ResultsFolder:
-    """A folder of results, each under the digest of what was asked and of which budget."""
+    """A folder of results, each under the digest of what was asked and of which budget.
+
+    Attributes:
+        folder: it.
+        shared: the results of recurring jobs in their ledger, of which the folder is a copy; None for the folder alone.
+    """
 
     folder: Path
+    shared: SharedResults | None = None
 
     def lock(self) -> FileLock:
         """Held by the batch that works in the folder: two would charge for the same jobs. Makes the folder.
@@ -100,18 +108,35 @@ class ResultsFolder:
             raise UnreadableFile(f"'{page.name}' would lie among the results: write the page elsewhere (-o).")
 
     def find(self, job: Job) -> Stored | None:
-        """What was released for the same content; None where nothing was.
+        """What was released for the same content; None where nothing was. The ledger has it where the folder has not.
 
         Raises BadData for a file that this did not write.
         """
-        for path in sorted(self.folder.glob(f"*-{job.digest}.json")):
-            return self._read(path, job)
-        return None
+        path = next(iter(sorted(self.folder.glob(f"*-{job.digest}{_JSON}"))), None)
+        try:
+            if path is not None:
+                return self._read(path, job)
+        except BadData:
+            if (shared := self._shared(job)) is None:
+                raise
+            return shared
+        return self._shared(job)
+
+    def _shared(self, job: Job) -> Stored | None:
+        files = self.shared.get(str(job.charged["dataset"]), job.key) if self.shared else {}
+        if _JSON not in files:
+            return None
+        try:
+            document, guarantee = _checked(Document.parse(files[_JSON]), job.content)
+        except Altered:
+            raise BadData(f"The ledger has another result for job {job.name!r}: restore a copy of it.") from None
+        return Stored(document, guarantee, tuple(f"{job.stem}{file}" for file in (_JSON, *sorted({*files} - {_JSON}))))
 
     def write(self, job: Job, released: Released) -> Stored:
-        """Store a result: its JSON file last, so that a result that is found is complete.
+        """Store a result, in the ledger first if that keeps results, then in the folder.
 
-        Raises UnreadableFile; then the job is marked as `UNSTORED`: at most a page has the result.
+        Raises BadLedger, and UnreadableFile. Without a ledger the job is then marked as `UNSTORED`: at most a page has
+        the result.
         """
         entry = {
             "format": _FORMAT,
@@ -122,17 +147,54 @@ class ResultsFolder:
         }
         text = json.dumps({**entry, "seal": _seal(entry)}, ensure_ascii=False, indent=2)
         try:
+            files = {f"{suffix}.parquet": parquet_bytes(table) for suffix, table in released.tables.items()}
+        except OSError:
+            self._remember_unstored(job)
+            raise _unwritable(self.folder) from None
+        files |= {_MODEL: f"{released.model}\n".encode()} if released.model else {}
+        files[_JSON] = f"{text}\n".encode()
+        try:
+            if self.shared is not None:
+                self.shared.put(str(job.charged["dataset"]), job.key, files)
+        finally:  # one of the two suffices
+            self._write_files(job, job.stem, files)
+        return Stored(released.document, released.guarantee, tuple(self._files(job.stem)))
+
+    def _write_files(self, job: Job, stem: str, files: Mapping[str, bytes]) -> None:
+        """The JSON file last, so that a result that is found is complete. Raises UnreadableFile."""
+        try:
             self.free_room()
-            for suffix, table in released.tables.items():
-                write_whole(self.folder / f"{job.stem}{suffix}.parquet", parquet_bytes(table))
-            if released.model:
-                write_whole(self.folder / f"{job.stem}{_MODEL}", f"{released.model}\n".encode())
-            write_whole(self.folder / f"{job.stem}.json", f"{text}\n".encode())
+            for file, content in sorted(files.items(), key=lambda each: each[0] == _JSON):
+                write_whole(self.folder / f"{stem}{file}", content)
             self.forget(job)
         except OSError:
             self._remember_unstored(job)
             raise _unwritable(self.folder) from None
-        return Stored(released.document, released.guarantee, tuple(self._files(job.stem)))
+
+    def exchange(self, jobs: Iterable[Job], dataset: str) -> None:
+        """Copy what the ledger has into the folder, and what only the folder has into the ledger.
+
+        What differs is as the ledger has it. Results that were not charged stay where they are.
+        Raises BadLedger, UnreadableFile.
+        """
+        if self.shared is None:
+            return
+        listed = self.shared.listed(dataset)
+        for job in jobs:
+            own = str(job.charged["dataset"])
+            here = next(iter(sorted(self.folder.glob(f"*-{job.digest}{_JSON}"))), None)
+            if (name_and_part(own)[1], job.key) in listed:
+                files = self.shared.get(own, job.key)
+                if here is None or read_file(here) != files.get(_JSON):
+                    self._write_files(job, here.stem if here else job.stem, files)
+            elif here is not None and self._is_sound(job):
+                paths = [self.folder / name for name in self._files(here.stem)]
+                self.shared.put(own, job.key, {path.name.removeprefix(here.stem): read_file(path) for path in paths})
+
+    def _is_sound(self, job: Job) -> bool:
+        with suppress(BadData):
+            return self.find(job) is not None
+        return False
 
     def marks(self, job: Job) -> set[str]:
         """What is remembered of a job of this content: that it was `BEGUN`, that its result is `UNSTORED`."""

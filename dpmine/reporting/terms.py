@@ -5,12 +5,16 @@ Of recurring jobs, a ledger's history says what all windows were charged so far.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadLedger, BadParameter, BudgetExceeded
-from dpmine.ledger.budget import Accounting, Amount, name_and_part
+from dpmine.io.atomic import database_files
+from dpmine.ledger import budget as budgets
+from dpmine.ledger.budget import Accounting, Amount, Parts, name_and_part
+from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.records import Kind
 from dpmine.markup import ShownAsText
 from dpmine.privacy import short
@@ -20,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dpmine.ledger.budget import Budget
-    from dpmine.ledger.ledger import Ledger
     from dpmine.ledger.records import Entry
     from dpmine.privacy import Guarantee
     from dpmine.reporting.jobs.file import BudgetTerms
@@ -62,6 +65,13 @@ class Charges:
                 key = f"{mark[1]} {mark[2]}"
                 amounts[key] = amounts.get(key, Amount()) + entry.amount
         return cls(amounts)
+
+    def after(self, batches: Iterable[Batch], dataset: str) -> Charges:
+        """These, and what the batches will charge to the data set, or part, of that name."""
+        amounts = dict(self.amounts)
+        for step in (step for batch in batches if batch.dataset == dataset for step in batch.steps if step.pending):
+            amounts[step.job.key] = amounts.get(step.job.key, Amount()) + step.charge
+        return Charges(amounts)
 
     @property
     def by_window(self) -> dict[str, Amount]:
@@ -150,7 +160,12 @@ class Batch(ShownAsText):
     def __str__(self) -> str:
         left = "the budget is yet to be granted" if self.budget is None else f"{self.budget.left_of(self.dataset)} left"
         together = f"All together: up to {self.to_charge.shown(self.accounting, short)} for each {self.unit}; {left}."
-        return "\n".join([*map(self._charge, self.steps), together])
+        return "\n".join([*self.lines, together])
+
+    @property
+    def lines(self) -> list[str]:
+        """What each job is charged."""
+        return list(map(self._charge, self.steps))
 
     def _charge(self, step: Step) -> str:
         if step.pending:
@@ -164,6 +179,14 @@ class Batch(ShownAsText):
         jobs = [step.job for step in self.steps]
         catalogues = [job.options.get("catalogue") for job in jobs]
         return [path for job in jobs for path in job.paths] + [path for path in catalogues if isinstance(path, str)]
+
+    @property
+    def afterwards(self) -> Budget:
+        """The budget once the jobs are charged; a new data set's where it is yet to be granted."""
+        name, part = name_and_part(self.dataset)
+        neighbors = self.steps[0].guarantee.neighbors
+        budget = self.budget or budgets.Budget(name, neighbors, Parts.NONE, self.total, self.unit, self.accounting)
+        return budget.charging(part, self.to_charge) if self.to_charge != Amount() else budget
 
     @property
     def to_charge(self) -> Amount:
@@ -188,6 +211,12 @@ def require_no_loss(terms: BudgetTerms, store: ResultsFolder) -> None:
         raise BadLedger(
             f"The ledger does not know {terms.dataset!r}, and this run may not create its budget: restore the ledger "
             "if it was lost, or grant one with dpmine ledger grant."
+        )
+    file = next(iter(database_files(terms.ledger).values()), "")
+    if file and os.path.lexists(file) and not Ledger(terms.ledger).exists():
+        raise BadLedger(
+            f"'{file}' is there and holds no ledger, so one may have been lost: restore it, or delete the file, or "
+            "make the ledger with dpmine ledger grant."
         )
 
 

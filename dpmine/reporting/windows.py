@@ -14,19 +14,21 @@ from functools import cached_property
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, DpmineError
+from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, DpmineError, NotReady
 from dpmine.exact.reals import decimal_below
 from dpmine.ledger.budget import Accounting, Amount, composed, name_and_part
 from dpmine.ledger.ledger import Ledger
+from dpmine.ledger.results import SharedResults
 from dpmine.options.tables import as_keys
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.batch import Report, checked_batch, run_batch
+from dpmine.reporting.forecast import WindowsForecast
 from dpmine.reporting.jobs.job import Scheduled
-from dpmine.reporting.jobs.schedule import Missed, Window
+from dpmine.reporting.jobs.schedule import Kept, Missed, Window
 from dpmine.reporting.terms import Charges, PastWindow, Timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Container
 
     from dpmine.privacy import Guarantee
     from dpmine.reporting.batch import Watcher
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 _BUDGET = ("epsilon", "delta")
 """The options of a job that say what it may charge."""
+_PATIENCE = 3600  # seconds, for a run on another machine
 _DIGITS = 4  # of an ε that was computed from ρ
 _STEPS = 6  # of that computation
 _CLOSE = 0.9999  # of what ρ allows: ε is rounded down, and ρ grows nearly as its square
@@ -217,6 +220,8 @@ class WindowRun:
             return None
         recurring = Recurring(job_file, job_file.schedule)
         _ = recurring.jobs  # whose budget is checked here
+        if job_file.schedule.kept is Kept.LEDGER:
+            store = replace(store, shared=SharedResults(job_file.terms.ledger))
         return cls(recurring, store, job_file.schedule.window(window, today or datetime.now(UTC).astimezone().date()))
 
     @property
@@ -224,39 +229,102 @@ class WindowRun:
         """For the window that is asked for."""
         return self.recurring.at(self.window)
 
-    def checked(self, *, retry: bool) -> Batch:
-        """The batch of the window that is asked for. Raises as `checked_batch`."""
-        return checked_batch(self.job_file, self.store, retry=retry)
+    def forecast(self, *, retry: bool) -> WindowsForecast:
+        """What `run` will do, if nothing is charged or stored meanwhile. Raises as `run` before it charges anything."""
+        batches: list[Batch] = []
+        rejected, (windows, waiting) = "", self._planned(retry=retry)
+        for window in windows:
+            again, job_file = retry and window == self.window, self.recurring.at(window)
+            try:
+                batches.append(checked_batch(job_file, self.store, retry=again, earlier=batches))
+            except BudgetExceeded as error:
+                if not batches:
+                    raise
+                rejected = _rejection(window, error)
+                break
+        return WindowsForecast(tuple(batches), rejected, waiting)
 
-    @cached_property
+    def _planned(self, *, retry: bool) -> tuple[tuple[Window, ...], str]:
+        """The windows that are run, in order, and why others are not, or ""; NotReady where none is run.
+
+        Those that are stored already, or failed and are not run again, need nothing to be there.
+        """
+        ready: list[Window] = []
+        late: list[Window] = []
+        reasons: list[str] = []
+        schedule, jobs = self.recurring.schedule, self.recurring.job_file.jobs
+        self._require_no_loss()
+        charged = {} if retry else self._charges().amounts
+        for window in (*self.missed, self.window):
+            if window == self.window and not self._has_work(window, charged):
+                ready.append(window)
+            elif missing := schedule.missing(window, jobs):
+                reasons += [] if late else [f"{window} is not run yet, and not charged: {missing}."]
+                late.append(window)
+            elif folder := schedule.ready.empties(str(window), window.first):
+                reasons.append(f"{window} and later windows are not run, and not charged: '{folder}' has no file.")
+                break
+            else:
+                ready.append(window)
+        if len(late) > 1:
+            others = f"are {len(late) - 1} later ones, up to {late[-1]}" if len(late) > 2 else f"is {late[-1]}"
+            reasons.insert(1, f"Nor {others}.")
+        if not ready:
+            raise NotReady(" ".join(reasons))
+        return tuple(ready), " ".join(reasons)
+
+    def _require_no_loss(self) -> None:
+        """BadLedger where the folder has a result that the ledger has no charge for: the ledger is an older copy."""
+        charged = self._charges().amounts
+        for window in self._windows(charged) if charged else ():
+            if any(job.key not in charged and self.store.find(job) for job in self.recurring.at(window).jobs):
+                raise BadLedger(
+                    f"'{self.store.folder}' has a result of {window} that the ledger has no charge for: an older copy "
+                    "of the ledger was put back. Restore a newer one, or charge what is missing (dpmine.Ledger)."
+                )
+
+    def _has_work(self, window: Window, charged: Container[str]) -> bool:
+        """Whether a job of the window is neither among those charged, nor has a result."""
+        return any(job.key not in charged and self.store.find(job) is None for job in self.recurring.at(window).jobs)
+
+    @property
     def missed(self) -> tuple[Window, ...]:
         """Earlier windows that this run catches up with: no job of theirs was charged, or has a result."""
         if self.recurring.schedule.missed is Missed.SKIP:
             return ()
         charged = self._charges().amounts
-        return tuple(
-            window
-            for window in self._windows(charged)
-            if window < self.window
-            and any(job.key not in charged and self.store.find(job) is None for job in self.recurring.at(window).jobs)
-        )
+        windows = (window for window in self._windows(charged) if window < self.window)
+        return tuple(window for window in windows if self._has_work(window, charged))
 
     def run(self, *, watch: Watcher, retry: bool) -> Report:
         """Catch up with what was missed, the earliest window first, then run the one that is asked for.
 
-        Where the budget rejects a window, those after it are not run, and the report is that of the last one that was.
-        Raises as `run_batch`, where no window could be run.
+        Where the budget rejects a window, those after it are not run; others are not for which it is too early. The
+        report is that of the last one that was. Raises as `run_batch`, and NotReady, where no window could be run.
+
+        Where results are kept in the ledger, one machine runs after another, and each has the results of the others.
         """
+        shared, dataset = self.store.shared, self.recurring.terms.dataset
+        if shared is None:
+            return self._run(watch=watch, retry=retry)
+        with shared.turn(dataset, _PATIENCE):
+            if charged := self._charges().amounts:
+                jobs = [job for window in self._windows(charged) for job in self.recurring.at(window).jobs]
+                with self.store.lock():
+                    self.store.exchange(jobs, dataset)
+            return self._run(watch=watch, retry=retry)
+
+    def _run(self, *, watch: Watcher, retry: bool) -> Report:
         reports: list[Report] = []
-        rejected, lost = "", self._charges().amounts
-        for window in (*self.missed, self.window):
+        rejected, lost, (windows, waiting) = "", self._charges().amounts, self._planned(retry=retry)
+        for window in windows:
             again = retry and window == self.window
             try:
                 reports.append(run_batch(self.recurring.at(window), self.store, watch=watch, retry=again))
             except BudgetExceeded as error:
                 if not reports:
                     raise
-                rejected = f"{window} and later windows have no result: {error}"
+                rejected = _rejection(window, error)
                 break
         *others, last = reports
         # A job that stopped after its charge, in an earlier run, was that run's failure.
@@ -264,7 +332,8 @@ class WindowRun:
             each for report in others for each in report.outcomes if each.result or each.job.key not in lost
         )
         new = reports[0].new  # the others find what it granted
-        return replace(last, others=caught_up, rejected=rejected, timeline=self._timeline(last), new=new)
+        timeline = self._timeline(last)
+        return replace(last, others=caught_up, rejected=rejected, waiting=waiting, timeline=timeline, new=new)
 
     def _windows(self, charged: Collection[str]) -> tuple[Window, ...]:
         """From the start, or the first one that was charged, to the one that is asked for."""
@@ -301,3 +370,7 @@ class WindowRun:
                 stored = self.store.find(job)
                 documents[named.name] = None if stored is None else stored.document
         return PastWindow(str(window), documents, charged)
+
+
+def _rejection(window: Window, error: BudgetExceeded) -> str:
+    return f"{window} and later windows have no result: {error}"

@@ -55,7 +55,7 @@ def test_a_page_and_its_results(batch: Folder, run: outcome_of) -> None:
     assert HOSTILE not in page
     assert len(list((batch.path / "jobs-results").glob("*.json"))) == 4  # one of them is a model
     again = run("report", "jobs.toml", "-o", "shop.html")
-    assert again.lines[0] == "dpmine: job 'Pairs': stored before"
+    assert again.lines[1] == "dpmine: job 'Pairs': stored before"
     assert again.lines[-1] == outcome.lines[-1]
 
 
@@ -149,7 +149,7 @@ def test_retry(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
         run("report", "jobs.toml")
     _, _, ages, *_ = run("report", "jobs.toml", "--dry-run").out.splitlines()
     assert ages == "Ages: begun before, without a result; no charge"
-    assert "give --retry" in run("report", "jobs.toml").lines[1]
+    assert "give --retry" in run("report", "jobs.toml").lines[2]
     assert run("report", "jobs.toml", "--retry").status == 0
 
 
@@ -183,9 +183,8 @@ def test_a_window_of_a_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     shop.schedule |= {"start": "2025-W02", "runs": 4}
     shop.write()
     checked = run("report", "jobs.toml", "--window", "2025-W04", "--dry-run")
-    assert checked.out.splitlines()[1:3] == [
-        "Missed, and run first: 2025-W02, 2025-W03.",
-        "Pairs 2025-W04: a charge of up to ε = 13000, δ = 0.013",
+    assert checked.out.splitlines()[1:4] == [
+        f"Pairs 2025-W0{week}: a charge of up to ε = 13000, δ = 0.013" for week in (2, 3, 4)
     ]
     done = run("report", "jobs.toml", "--window", "2025-W04")
     assert done.status == 0
@@ -197,7 +196,7 @@ def test_a_window_of_a_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         "dpmine: the page is 'report.html', the results are in 'jobs-results'",
     ]
     again = run("report", "jobs.toml", "--window", "2025-W04")
-    assert (again.status, again.lines[0]) == (0, "dpmine: job 'Pairs 2025-W04': stored before")
+    assert (again.status, again.lines[1]) == (0, "dpmine: job 'Pairs 2025-W04': stored before")
     over = run("report", "jobs.toml", "--window", "2025-W06")
     assert over.status == 3
     assert "2025-W06 is behind the last one" in over.err
@@ -221,9 +220,31 @@ def test_windows_that_the_budget_allows_are_on_the_page(
     ledger.charge("shop", OTHER, job="other")
     done = run("report", "jobs.toml", "--window", "2025-W05")
     assert done.status == 3
-    assert done.lines[:3] == [f"dpmine: job 'Pairs 2025-W0{week}': done" for week in (2, 3, 4)]
+    assert done.lines[0].startswith("dpmine: ledger: 2 entries, all as they were written; 'shop' ends at entry 2 with ")
+    assert done.lines[1:4] == [f"dpmine: job 'Pairs 2025-W0{week}': done" for week in (2, 3, 4)]
     assert "2025-W05 and later windows have no result: The budget of 'shop' does not allow this" in done.lines[-1]
     assert "Pairs 2025-W04" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_too_early_for_a_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: outcome_of) -> None:
+    monkeypatch.chdir(tmp_path)
+    sales(tmp_path / "sales.parquet", 6)
+    shop = Shop(tmp_path)
+    shop.schedule |= {"start": "2025-W02", "ready": "done-{window}"}
+    shop.write()
+    for dry in ([], ["--dry-run"]):
+        early = run("report", "jobs.toml", "--window", "2025-W03", *dry)
+        assert (early.status, early.out, len(early.lines)) == (4, "", 1)
+        text = "2025-W02 is not run yet, and not charged: there is no 'done-2025-W02'. Nor is 2025-W03."
+        assert early.lines == [f"dpmine: error: {text}"]
+    assert not (tmp_path / "budget.db").exists()
+    (tmp_path / "done-2025-W02").touch()
+    first = run("report", "jobs.toml", "--window", "2025-W03", "--quiet")
+    assert first.status == 4
+    assert [line.partition(":")[0] for line in first.lines] == ["dpmine", "dpmine"]
+    assert first.lines[0] == "dpmine: 2025-W03 is not run yet, and not charged: there is no 'done-2025-W03'."
+    assert shop.charged == ["2025-W02"]
+    assert "Pairs 2025-W02" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 # ------------------------------------------------------------------------------------------- evidence, and the schema

@@ -40,7 +40,8 @@ def test_a_page_results_and_what_became_of_the_jobs(batch: Folder) -> None:
     assert HOSTILE not in page
     assert len(list((batch.path / "jobs-results").glob("*.json"))) == 2
     again = dpmine.report(batch.path / "jobs.toml", batch.path / "page.html")
-    assert str(again).startswith("job 'Pairs': stored before\n")
+    assert str(again).startswith("ledger: 3 entries, all as they were written; 'shop' ends at entry 3 with the seal ")
+    assert str(again).splitlines()[1] == "job 'Pairs': stored before"
     assert again.budget == done.budget
 
 
@@ -77,7 +78,7 @@ def test_a_failing_job_is_an_error_after_the_page(
     assert "This job has no result." in files[1].read_text(encoding="utf-8")
     with pytest.raises(dpmine.BadData, match="1 of 2"):
         dpmine.report(*files)
-    assert str(dpmine.report(*files, retry=True)).splitlines()[1] == "job 'Ages': done"
+    assert str(dpmine.report(*files, retry=True)).splitlines()[2] == "job 'Ages': done"
 
 
 def test_a_bug_is_raised_as_it_is(batch: Folder, monkeypatch: pytest.MonkeyPatch) -> None:

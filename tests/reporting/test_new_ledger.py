@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,3 +157,34 @@ def test_a_rejected_batch_names_the_folder_of_earlier_results(folder: Folder) ->
     (folder.path / "results").rename(folder.path / "moved")
     with pytest.raises(dpmine.BudgetExceeded, match=r"Jobs that were run before are found with `results=FOLDER`\.$"):
         folder.run(job(**AGES), epsilon="1000", delta="0.001")
+
+
+def test_a_file_without_a_ledger_is_no_new_one(folder: Folder) -> None:
+    """Whatever the results folder knows: a file that was emptied, or another program's database."""
+    (folder.path / "budget.db").touch()
+    message = r"budget\.db' is there and holds no ledger, so one may have been lost: restore it"
+    with pytest.raises(dpmine.BadLedger, match=message):
+        folder.run(job(**AGES))
+    assert not folder.ledger.exists()
+    folder.ledger.grant("shop", epsilon=100000, delta="0.01", unit="customer")  # by hand
+    assert folder.run(job(**AGES)).new == ""
+
+
+def test_a_run_begins_with_the_state_of_the_ledger(folder: Folder) -> None:
+    paths = (folder.write(job(**AGES)), folder.path / "page.html")
+    assert str(dpmine.report(*paths)).startswith("new ledger: ")
+    seal = folder.ledger.budget("shop").seal
+    assert str(dpmine.report(*paths)).splitlines()[0] == (
+        f"ledger: 2 entries, all as they were written; 'shop' ends at entry 2 with the seal {seal[:16]}…"
+    )
+
+
+def test_a_ledger_that_was_changed_is_found_before_a_run(folder: Folder) -> None:
+    """The entry is of another data set, and not the last: a charge would not look at it."""
+    folder.ledger.grant("barn", epsilon=1)
+    folder.ledger.grant("barn", epsilon=2)
+    with closing(sqlite3.connect(folder.path / "budget.db")) as connection, connection:
+        connection.execute("UPDATE dpmine_history SET epsilon = '9' WHERE number = 1")
+    with pytest.raises(dpmine.BadLedger, match="The history of 'barn' was changed at entry 1"):
+        dpmine.report(folder.write(job(**AGES)), folder.path / "page.html")
+    assert folder.ledger.known("shop") is None

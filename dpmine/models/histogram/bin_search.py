@@ -66,13 +66,15 @@ def _delta_of(delta: Number, candidates: int) -> Fraction:
 class BinSearch:
     """The parameters of a `PrivateHistogram`, read and checked; made by `BinSearch.of`.
 
-    A privacy unit may have several records, which share its budget: `shared` has those of one record.
+    A privacy unit may have several records, which share its budget: `shared` has those of one record. With
+    `may_be_empty`, for one candidate alone, whether there is any record is private, too: it changes counts alone.
     """
 
     space: Space
     train_share: Fraction
     search: CandidateSearch
     shared: SharedBudget
+    may_be_empty: bool = False
 
     @classmethod
     def of(
@@ -129,7 +131,7 @@ class BinSearch:
         """
         clipped = self.space.clipped(x)
         places = bounding.places(len(clipped), bits=bits)
-        if bounding.units is not None:
+        if bounding.units is not None and not self.may_be_empty:
             require_any(places)
         return (self._only if self.search.candidates == 1 else self._chosen)(clipped, places, bits=bits)
 
@@ -140,7 +142,7 @@ class BinSearch:
 
     def _only(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
         """One candidate: nothing is chosen, so that all of ε and all records train."""
-        if not places.units:
+        if not places.units and not self.may_be_empty:
             raise BadData("x holds no records.")
         every, alpha = Records.of(clipped[places.rows()]), self.search.training_epsilon
         model = train_candidates(HistogramTraining(), self.space.grids, every, alpha, bits=bits)[0]

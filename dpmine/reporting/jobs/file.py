@@ -21,7 +21,7 @@ from dpmine.ledger.charging import without_passwords
 from dpmine.parameters import below_one, exact_number, named, positive
 from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.kinds import KINDS
-from dpmine.reporting.jobs.schedule import KEYS, Schedule
+from dpmine.reporting.jobs.schedule import KEYS, RESULT_KEYS, Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,6 +45,7 @@ _OF_BUDGET = (
     "unit_label",
     "create",
 )
+_OF_FILE = ("title", "owner", "period", "budget", "schedule", "results", "inputs", "job")
 _OF_INPUT = ("path", "owner", "period")
 _IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women"}
 _WORD = re.compile(r"[a-z]+(?:[ -][a-z]+)*")
@@ -196,7 +197,7 @@ def read_job_file(path: Path, *, here: bool = True) -> JobFile:
     """
     content = _content(path)
     document = _parsed(path, content)
-    _require_known(document, ("title", "owner", "period", "budget", "schedule", "inputs", "job"), "the job file")
+    _require_known(document, _OF_FILE, "the job file")
     owner, period = (_optional_text(name, document, "the job file") for name in ("owner", "period"))
     terms = _terms(document.get("budget"))
     inputs = {name: _input(f"inputs.{name}", value) for name, value in _table("inputs", document.get("inputs")).items()}
@@ -210,7 +211,7 @@ def read_job_file(path: Path, *, here: bool = True) -> JobFile:
         _require_input(job, files)
     title = checked_name("title", document["title"]) if "title" in document else f"Private results of {terms.dataset}"
     fingerprint = "" if _holds_password(document) else hashlib.sha256(content).hexdigest()
-    schedule = _schedule(document.get("schedule"))
+    schedule = _schedule(document.get("schedule"), document.get("results"))
     return JobFile(title, terms, jobs, path.name, fingerprint, owner, period, inputs, content, schedule)
 
 
@@ -285,12 +286,15 @@ def _terms(value: object) -> BudgetTerms:
     )
 
 
-def _schedule(value: object) -> Schedule | None:
+def _schedule(value: object, results: object) -> Schedule | None:
     if value is None:
+        if results is not None:
+            raise BadParameter("[results] is for jobs with a [schedule]: leave it out; name the folder (`results=…`).")
         return None
-    table = _table("schedule", value)
+    table, kept = _table("schedule", value), _table("results", results)
     _require_known(table, KEYS, "[schedule]")
-    return Schedule.of(table)
+    _require_known(kept, RESULT_KEYS, "[results]")
+    return Schedule.of(table, kept)
 
 
 def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], terms: BudgetTerms) -> Job:

@@ -121,7 +121,8 @@ class Job(ABC):
         """Why the job cannot recur, and what to do; "" where it can."""
         return (
             f"jobs of the kind {self.kind} take the number of units as public, and how many are in a window is not. "
-            "Jobs of the kinds top-itemset, frequent-itemsets and hypothesis can; put the others into their own file."
+            "Jobs of the kinds top-itemset, frequent-itemsets, histogram and hypothesis can; give the others a file "
+            "of their own."
         )
 
     @abstractmethod

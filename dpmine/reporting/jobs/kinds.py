@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -59,10 +60,7 @@ class HistogramJob(TableJob):
     kind: ClassVar[str] = "histogram"
 
     def _checked(self) -> Guarantee:
-        from dpmine.models.tables import unit_name
-
-        self.require_options()
-        guarantee = self._estimator().guarantee(unit_name(self.units))
+        guarantee = self.guarantee_at()
         self._whole  # noqa: B018 - the column is there, and holds numbers
         return guarantee
 
@@ -73,10 +71,28 @@ class HistogramJob(TableJob):
 
         column, units, estimator = self.text("column"), self.units, self._estimator()
         unit = estimator.privacy_unit(unit_name(units))
-        search = estimator.search(unit.rows)
+        search = replace(estimator.search(unit.rows), may_be_empty=self.scheduled is not None)
         density = density_of_column(search, unit, account, self.data, column=column, units=units, progress=progress)
         about = {"column": column, "whole": self._whole, "rows_per_unit": unit.rows, "count_error": search.count_error}
         return Released({**about, **density.to_dict()}, density.guarantee, {"": density.to_arrow()})
+
+    def guarantee_at(self) -> Guarantee:
+        """See `Job.guarantee_at`."""
+        from dpmine.models.tables import unit_name
+
+        self.require_options()
+        return self._estimator().guarantee(unit_name(self.units))
+
+    @property
+    def obstacle(self) -> str:
+        """See `Job.obstacle`: counts need no number of units, and a choice among several numbers of bins does."""
+        if len(self._bins) == 1:
+            return ""
+        return "a choice among bins takes the number of units as public: give one number of them, such as bins = 20."
+
+    @cached_property
+    def _bins(self) -> list[int]:
+        return whole_numbers("bins", self.options.get("bins", self.table["bins"].default))
 
     @cached_property
     def _whole(self) -> bool:
@@ -89,8 +105,7 @@ class HistogramJob(TableJob):
     def _estimator(self) -> PrivateHistogram:
         from dpmine.models.histogram.estimator import PrivateHistogram
 
-        bins = whole_numbers("bins", self.options.get("bins", self.table["bins"].default))
-        return PrivateHistogram(bins=bins, **self.parameters("column", "bins"))
+        return PrivateHistogram(bins=self._bins, **self.parameters("column", "bins"))
 
 
 class ModelJob(TableJob):

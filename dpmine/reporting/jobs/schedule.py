@@ -12,11 +12,15 @@ from dpmine.errors import BadParameter, BudgetExceeded
 from dpmine.io.input import Days
 from dpmine.ledger.budget import Amount, checked_name
 from dpmine.parameters import named, truth, whole
+from dpmine.reporting.jobs.ready import OnEmpty, Ready
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-KEYS = ("every", "runs", "column", "start", "missed", "disjoint_units")
+    from dpmine.reporting.jobs.job import Job
+
+KEYS = ("every", "runs", "column", "ready", "on_empty", "start", "missed", "disjoint_units")
+RESULT_KEYS = ("store",)
 _MOST_RUNS = 100_000
 _EPOCH = date(1970, 1, 1).toordinal()
 
@@ -28,6 +32,15 @@ class Every(StrEnum):
     WEEK = "week"
     """From Monday to Sunday, as ISO 8601 numbers weeks."""
     MONTH = "month"
+
+
+class Kept(StrEnum):
+    """Where results are kept, beside the results folder."""
+
+    LEDGER = "ledger"
+    """With their charges: every machine of the ledger has them."""
+    FOLDER = "folder"
+    """Nowhere else."""
 
 
 _WRITTEN_FORMS = {
@@ -111,8 +124,10 @@ class Schedule:
         every: how long a window is.
         runs: among how many windows the budget is divided.
         column: the column of dates or timestamps that says which window a row is in.
+        ready: what must be there before a window is run.
         start: the first window; None for the first one that was charged.
         missed: what a run does about earlier windows that were never charged.
+        kept: where results are kept.
         disjoint_units: whether it is asserted that no unit has rows in two windows. Each window has all of the budget
             then, as a part of the data set (docs/proofs/ledger.md, section 4).
     """
@@ -120,14 +135,16 @@ class Schedule:
     every: Every
     runs: int
     column: str
+    ready: Ready
     start: Window | None = None
     missed: Missed = Missed.CATCH_UP
     disjoint_units: bool = False
+    kept: Kept = Kept.LEDGER
 
     @classmethod
-    def of(cls, table: Mapping[str, Any]) -> Schedule:
-        """The schedule that a table of known keys describes. Raises BadParameter."""
-        for name, example in (("every", '"week"'), ("runs", "52"), ("column", '"at"')):
+    def of(cls, table: Mapping[str, Any], results: Mapping[str, Any]) -> Schedule:
+        """The schedule that two tables of known keys describe, [schedule] and [results]. Raises BadParameter."""
+        for name, example in (("every", '"week"'), ("runs", "52"), ("column", '"at"'), ("ready", '"newer-file"')):
             if name not in table:
                 raise BadParameter(f"{name} is missing in [schedule]: write there, for example, {name} = {example}.")
         every, start = named(Every, "every", table["every"]), table.get("start")
@@ -139,14 +156,21 @@ class Schedule:
             every,
             runs,
             checked_name("column", table["column"]),
+            Ready.of(table["ready"], table.get("on_empty", OnEmpty.RUN), _a_year_of(every)),
             None if start is None else Window.parse(start, every),
             named(Missed, "missed", table.get("missed", Missed.CATCH_UP)),
             truth("disjoint_units", table.get("disjoint_units", False)),
+            named(Kept, "store", results.get("store", Kept.LEDGER)),
         )
 
     def assertion(self, unit: str) -> str:
         """What it says of each unit, and nothing checks; "" for nothing."""
-        return f"no {unit} has data in two windows" if self.disjoint_units else ""
+        disjoint = f"no {unit} has data in two windows" if self.disjoint_units else ""
+        return "; ".join(filter(None, [disjoint, self.ready.assertion(unit)]))
+
+    def missing(self, window: Window, jobs: Iterable[Job]) -> str:
+        """What the window still lacks, as `Ready.missing`."""
+        return self.ready.missing(str(window), window.first, window.following().first, jobs)
 
     def share(self, total: Amount) -> Amount:
         """What one window may be charged of the file's total; a public function of the file."""
@@ -177,3 +201,9 @@ class Schedule:
     def windows(self, first: Window, last: Window) -> tuple[Window, ...]:
         """The windows from `first` to `last`, at most as many as the schedule has runs."""
         return tuple(window for window, _ in zip(first.until(last), range(self.runs), strict=False))
+
+
+def _a_year_of(every: Every) -> tuple[tuple[str, date], ...]:
+    """Names and first days of windows, more than a year of them: a path without the year names two of them."""
+    first, last = (Window.containing(day, every) for day in (date(2026, 1, 1), date(2027, 3, 1)))
+    return tuple((str(window), window.first) for window in first.until(last))

@@ -49,6 +49,14 @@ _SCHEDULE: dict[str, tuple[str, Schema]] = {
     "every": ("How long a window is.", {"enum": ["day", "week", "month"]}),
     "runs": ("Among how many windows the budget is divided.", {"type": "integer", "minimum": 1}),
     "column": ("The column of dates or timestamps that says which window a row is in.", _TEXT),
+    "ready": (
+        "What must be there before a window is run: newer-file, clock, or a path such as sales/week={window}.",
+        _TEXT,
+    ),
+    "on_empty": (
+        "What is done if the folder that ready names has no file.",
+        {"enum": ["run", "stop"], "default": "run"},
+    ),
     "start": ("The first window, such as 2026-W01.", _TEXT),
     "missed": (
         "What is done about earlier windows that were never charged.",
@@ -60,13 +68,20 @@ _SCHEDULE: dict[str, tuple[str, Schema]] = {
     ),
 }
 
+_RESULTS: dict[str, tuple[str, Schema]] = {
+    "store": (
+        "Where results are kept, beside the folder: in the ledger, for all of its machines, or nowhere else.",
+        {"enum": ["ledger", "folder"], "default": "ledger"},
+    ),
+}
+
 
 def job_file_schema() -> Schema:
     """The schema, in the dialect 2020-12, without references: it can be copied beside a job file.
 
     Example:
         >>> sorted(job_file_schema()["properties"])
-        ['budget', 'inputs', 'job', 'owner', 'period', 'schedule', 'title']
+        ['budget', 'inputs', 'job', 'owner', 'period', 'results', 'schedule', 'title']
     """
     paths = [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]
     about_data = {
@@ -77,6 +92,7 @@ def job_file_schema() -> Schema:
     described = _table("Files, and what the page says of them.", files, ["path"])
     budget = {name: {"description": text, **schema} for name, (text, schema) in _BUDGET.items()}
     schedule = {name: {"description": text, **schema} for name, (text, schema) in _SCHEDULE.items()}
+    results = {name: {"description": text, **schema} for name, (text, schema) in _RESULTS.items()}
     jobs = [_job(job) for job in KINDS.values()]
     return {
         "$schema": DIALECT,
@@ -88,8 +104,9 @@ def job_file_schema() -> Schema:
                 **about_data,
                 "budget": _table("The budget that all jobs are charged to.", budget, _NEEDED),
                 "schedule": _table(
-                    "Jobs that recur, for one window after another.", schedule, ["every", "runs", "column"]
+                    "Jobs that recur, for one window after another.", schedule, ["every", "runs", "column", "ready"]
                 ),
+                "results": _table("Results of jobs that recur.", results, []),
                 "inputs": {
                     "description": "Names for files: a path, a list of paths, or a table that says more.",
                     "type": "object",

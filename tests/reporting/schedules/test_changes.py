@@ -160,7 +160,8 @@ def test_the_page_shows_all_windows(tmp_path: Path) -> None:
 
 def test_the_page_says_which_windows_have_no_result(tmp_path: Path) -> None:
     sales(tmp_path / "sales.parquet", 12)
-    shop = Shop(tmp_path, schedule={"every": "week", "runs": 52, "column": "at", "missed": "skip"})
+    shop = Shop(tmp_path, schedule={"every": "week", "runs": 52, "column": "at", "ready": "clock", "missed": "skip"})
+    shop.results["store"] = "folder"
     shop.run("2025-W03")
     for path in (tmp_path / "jobs-results").glob("*.json"):
         path.unlink()

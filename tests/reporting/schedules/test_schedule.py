@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reporting.jobs import AGES, RULE
+from reporting.jobs import AGES, RULE, WEIGHTS
 from reporting.schedules.weeks import ITEMS, PAIRS, Shop, sales
 from support.cases import every
 from support.effort import examples
@@ -18,6 +18,7 @@ from dpmine.errors import BadParameter, BudgetExceeded
 from dpmine.ledger.budget import Accounting, Amount
 from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.jobs.file import read_job_file
+from dpmine.reporting.jobs.ready import Ready
 from dpmine.reporting.jobs.schedule import Every, Missed, Schedule, Window
 from dpmine.reporting.windows import Recurring
 from dpmine.zcdp import rho_at
@@ -68,11 +69,18 @@ def test_what_is_no_window(length: str, text: object) -> None:
         Window.parse(text, Every(length))
 
 
-TERMS: dict[str, Any] = {"every": "week", "runs": 52, "column": "at"}
+TERMS: dict[str, Any] = {"every": "week", "runs": 52, "column": "at", "ready": "clock"}
 BAD_TABLES = [
     ({"every": None}, r"every is missing in \[schedule\]"),
     ({"runs": None}, r"runs is missing in \[schedule\]"),
     ({"column": None}, r"column is missing in \[schedule\]"),
+    ({"ready": None}, r"ready is missing in \[schedule\]: write there, for example, ready = \"newer-file\""),
+    ({"ready": "soon"}, "ready must be 'newer-file', 'clock', or a path that differs from window to window"),
+    ({"ready": "sales/month={month}"}, "ready must be .* a path that differs from window to window"),
+    ({"ready": "sales/{week}"}, "ready knows {window}, {year}, {month} and {day}, and no {week}"),
+    ({"on_empty": "stop"}, "whether a window has rows is private"),
+    ({"on_empty": "stop", "ready": "newer-file"}, "whether a window has rows is private"),
+    ({"on_empty": "skip", "ready": "{window}"}, "on_empty must be"),
     ({"every": "year"}, "every must be"),
     ({"runs": 0}, "runs must be a whole number of at least 1"),
     ({"runs": "52"}, "runs must be a whole number"),
@@ -95,16 +103,18 @@ def test_bad_schedules(tmp_path: Path, changes: dict[str, Any], hint: str) -> No
 def test_what_is_read(tmp_path: Path) -> None:
     given = {**TERMS, "every": "day", "start": "2026-11-22", "missed": "skip"}
     shop = Shop(tmp_path, schedule=given)
-    expected = Schedule(Every.DAY, 52, "at", Window(date(2026, 11, 22), Every.DAY), Missed.SKIP)
+    expected = Schedule(Every.DAY, 52, "at", Ready("clock"), Window(date(2026, 11, 22), Every.DAY), Missed.SKIP)
     assert read_job_file(shop.write()).schedule == expected
     path = shop.write()
     path.write_text(path.read_text().replace('"2026-11-22"', "2026-11-22"))  # TOML has dates
     assert read_job_file(path).schedule == expected
-    assert read_job_file(Shop(tmp_path, schedule={**TERMS}).write()).schedule == Schedule(Every.WEEK, 52, "at")
+    assert read_job_file(Shop(tmp_path, schedule={**TERMS}).write()).schedule == Schedule(
+        Every.WEEK, 52, "at", Ready("clock")
+    )
 
 
 def test_which_window_a_run_is_for() -> None:
-    schedule, today = Schedule.of({**TERMS, "start": "2026-W40", "runs": 8}), date(2026, 11, 24)
+    schedule, today = Schedule.of({**TERMS, "start": "2026-W40", "runs": 8}, {}), date(2026, 11, 24)
     assert str(schedule.window(None, today)) == "2026-W47"
     assert str(schedule.window(None, date(2026, 11, 22))) == "2026-W46"  # a Sunday
     assert str(schedule.window("2026-W40", today)) == "2026-W40"
@@ -178,7 +188,8 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
     ({"jobs": (PAIRS | {"delta": 0.1},)}, "Some jobs of this schedule have epsilon"),
     ({"jobs": (PAIRS | {"release_support": 1},)}, "release_support of job 'Pairs' must be 'auto'"),
     ({"jobs": (PAIRS | {"mechanism": "exponential"},)}, "job 'Pairs': .*catalogue"),
-    ({"jobs": (AGES | {"input": "sales"},)}, "job 'Ages' cannot recur: jobs of the kind histogram take the number"),
+    ({"jobs": (AGES | {"input": "sales"},)}, "job 'Ages' cannot recur: a choice among bins takes the number"),
+    ({"jobs": (WEIGHTS | {"input": "sales"},)}, "job '.*' cannot recur: jobs of the kind classify take the number"),
     ({"jobs": (RULE | {"input": "sales"},)}, "job 'Rule' cannot recur: under replace-one the number of units is"),
     (
         {"jobs": (RULE | {"input": "sales"},), "terms": {"neighbors": "add-remove"}},

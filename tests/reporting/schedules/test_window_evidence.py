@@ -149,7 +149,11 @@ def test_windows_of_different_people(tmp_path: Path) -> None:
     """Each is a part of the data set; that no one is in two of them is for a person to confirm."""
     sales(tmp_path / "sales.parquet", 3)
     terms = {"neighbors": "add-remove", "epsilon": 1000, "delta": 0.001}
-    shop = Shop(tmp_path, terms=terms, schedule={"every": "week", "runs": 52, "column": "at", "disjoint_units": True})
+    shop = Shop(
+        tmp_path,
+        terms=terms,
+        schedule={"every": "week", "runs": 52, "column": "at", "ready": "clock", "disjoint_units": True},
+    )
     ledger = dpmine.Ledger(shop.url)
     ledger.grant("shop", epsilon=1000, delta="0.001", neighbors="add_remove", parts="by_unit")
     with_evidence(shop, "2025-W02")

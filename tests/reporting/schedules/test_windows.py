@@ -196,6 +196,7 @@ def test_of_several_jobs_those_without_a_charge_are_run_again(shop: Shop, monkey
 
 
 def test_another_machine_has_the_result(shop: Shop) -> None:
+    shop.results["store"] = "folder"
     shop.run("2025-W03", results=shop.path / "here")
     error = shop.fails("2025-W03", results=shop.path / "there")
     assert "another machine has the result. Copy that result into the folder" in error.__notes__[0]
@@ -207,6 +208,7 @@ def test_another_machine_has_the_result(shop: Shop) -> None:
 
 def test_a_race_is_decided_by_the_ledger(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both have looked, and found no charge, before one of them charges."""
+    shop.results["store"] = "folder"
     honest = TopItemsetJob.run
 
     def late(self: TopItemsetJob, *arguments: Any, **options: Any) -> Any:
@@ -292,6 +294,7 @@ def test_without_parts_disjoint_windows_are_rejected(tmp_path: Path) -> None:
 
 
 def test_another_run_works_in_the_folder(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.results["store"] = "folder"
     honest = TopItemsetJob.run
 
     def second(self: TopItemsetJob, *arguments: Any, **options: Any) -> Any:
@@ -315,6 +318,7 @@ def test_a_window_needs_a_schedule(tmp_path: Path) -> None:
 
 
 def test_a_damaged_result_of_another_window_leaves_the_page(shop: Shop) -> None:
+    shop.results["store"] = "folder"
     shop.run("2025-W03")
     (path,) = (shop.path / "jobs-results").glob("*.json")
     path.write_text(path.read_text().replace('"noisy_support": 3', '"noisy_support": 4'))
@@ -349,6 +353,7 @@ def test_what_one_run_lost_is_not_the_failure_of_the_next(shop: Shop, monkeypatc
 @pytest.mark.parametrize("place", range(6))
 def test_a_race_for_the_last_of_the_budget_is_no_alarm(shop: Shop, monkeypatch: pytest.MonkeyPatch, place: int) -> None:
     """The other machine charges while this one looks at the ledger: then there is a charge, and no lack of budget."""
+    shop.results["store"] = "folder"
     shop.schedule["runs"] = 1
     shop.terms |= {"epsilon": 1000, "delta": 0.001}
     honest, calls = Ledger.known, []

@@ -53,16 +53,24 @@ class Shop:
 
     path: Path
     url: str = ""
-    schedule: dict[str, Any] = field(default_factory=lambda: {"every": "week", "runs": 52, "column": "at"})
+    schedule: dict[str, Any] = field(
+        default_factory=lambda: {"every": "week", "runs": 52, "column": "at", "ready": "clock"}
+    )
     terms: dict[str, Any] = field(default_factory=dict)
     jobs: tuple[dict[str, Any], ...] = (PAIRS,)
+    results: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.url = self.url or f"sqlite:///{self.path}/budget.db"
         self.terms = {"ledger": self.url, "dataset": "shop", "epsilon": 52000, "delta": 0.052, **self.terms}
 
     def write(self) -> Path:
-        tables = {"budget": self.terms, "schedule": self.schedule, "inputs": {"sales": f"{self.path}/sales.parquet"}}
+        tables = {
+            "budget": self.terms,
+            "schedule": self.schedule,
+            "results": self.results,
+            "inputs": {"sales": f"{self.path}/sales.parquet"},
+        }
         lines = [
             f"[{name}]\n" + "\n".join(f"{key} = {toml(value)}" for key, value in table.items())
             for name, table in tables.items()

@@ -1,0 +1,62 @@
+"""What a run of recurring jobs will do: every window that will be run, what it is charged, and what is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpmine.ledger.budget import Amount
+from dpmine.markup import ShownAsText
+from dpmine.privacy import short
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dpmine.ledger.budget import Budget
+    from dpmine.reporting.terms import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsForecast(ShownAsText):
+    """The windows that a run will be for, checked in order, each as if those before it had been charged.
+
+    Attributes:
+        batches: of the windows that are run, in order; of the last one too where nothing is left to do for it.
+        rejected: why the budget lets no further window run; "" for none.
+        waiting: why windows are not run for which it is too early; "" for none.
+    """
+
+    batches: tuple[Batch, ...]
+    rejected: str = ""
+    waiting: str = ""
+
+    @property
+    def charges(self) -> tuple[tuple[str, Amount], ...]:
+        """What each job that is run is charged at most, by its name and window, in order."""
+        steps = [step for batch in self.batches for step in batch.steps]
+        return tuple((step.job.name, step.charge) for step in steps if step.pending)
+
+    @property
+    def to_charge(self) -> Amount:
+        """The sum of the charges; of disjoint windows, too."""
+        return Amount.total([amount for _, amount in self.charges])
+
+    @property
+    def afterwards(self) -> Budget:
+        """The budget once they are charged."""
+        return self.batches[-1].afterwards
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """As `Batch.paths`; the inputs of all windows are the same."""
+        return self.batches[-1].paths
+
+    def __str__(self) -> str:
+        last = self.batches[-1]
+        steps = [line for batch in self.batches for line in batch.lines]
+        charged = self.to_charge.shown(last.accounting, short)
+        grant = "" if self.batches[0].budget is not None else "; the budget is yet to be granted"
+        left = f"{self.afterwards.left_of(last.dataset)} left then{grant}."
+        windows = f"{len(self.batches)} window{'s' if len(self.batches) > 1 else ''}"
+        together = f"All together, {windows}: up to {charged} for each {last.unit}; {left}"
+        return "\n".join(filter(None, [*steps, self.rejected, self.waiting, together]))

@@ -1,0 +1,134 @@
+"""Whether the data of a window are complete, by facts that are public: times and names of files, never what is in them.
+
+A schedule asks before it charges a window: a clock that runs ahead would else charge windows without data.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from dataclasses import dataclass
+from datetime import datetime, time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpmine.errors import BadParameter
+from dpmine.io.files import STDIN, is_glob
+from dpmine.ledger.budget import checked_name
+from dpmine.parameters import named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import date
+
+    from dpmine.reporting.jobs.job import Job
+
+CLOCK, NEWER_FILE = "clock", "newer-file"
+_PLACES = re.compile(r"\{(\w*)\}")
+_DATES = ("year", "month", "day")
+
+
+class OnEmpty(StrEnum):
+    """What is done about a window whose folder holds no file."""
+
+    RUN = "run"
+    """It is charged like every other one."""
+    STOP = "stop"
+    """Neither it nor a later one is run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What must be there before a window is run.
+
+    Attributes:
+        rule: `CLOCK`, that the window has ended by this machine's clock. `NEWER_FILE`, that each input also has a file
+            written after the window's end. Else a path that must exist, with the window's name or dates in braces.
+        on_empty: what is done if that path is a folder without files.
+    """
+
+    rule: str
+    on_empty: OnEmpty = OnEmpty.RUN
+
+    @classmethod
+    def of(cls, rule: object, on_empty: object, examples: tuple[tuple[str, date], ...]) -> Ready:
+        """`examples`: names and first days of windows, of which a path must tell one from the others.
+
+        Raises BadParameter.
+        """
+        ready = cls(checked_name("ready", rule).replace("newer_file", NEWER_FILE), named(OnEmpty, "on_empty", on_empty))
+        if ready.rule not in {CLOCK, NEWER_FILE} and len({ready._path(*each) for each in examples}) < len(examples):
+            raise BadParameter(
+                f"ready must be {NEWER_FILE!r}, {CLOCK!r}, or a path that differs from window to window, such as "
+                "'exports/{window}.done' or 'sales/year={year}/month={month}'."
+            )
+        if ready.on_empty is OnEmpty.STOP and ready.rule in {CLOCK, NEWER_FILE}:
+            raise BadParameter(
+                "on_empty = 'stop' is for windows whose folder is named in ready, such as 'sales/week={window}': "
+                "whether a window has rows is private, and only whether its folder has files can be public."
+            )
+        return ready
+
+    def assertion(self, unit: str) -> str:
+        """What it takes for public, and nothing checks; "" for nothing."""
+        if self.rule == CLOCK:
+            return ""
+        fact = "the time at which a file of the inputs was written" if self.rule == NEWER_FILE else "that a path exists"
+        more = ", or that its folder is empty," if self.on_empty is OnEmpty.STOP else ""
+        return f"{fact}{more} shows nothing of one {unit}"
+
+    def missing(self, window: str, first: date, end: date, jobs: Iterable[Job]) -> str:
+        """What the window still lacks, in words; "" for nothing. No file is opened. Raises BadParameter."""
+        if self.rule == CLOCK:
+            return ""
+        if self.rule != NEWER_FILE:
+            path = self._path(window, first)
+            return "" if Path(path).exists() else f"there is no '{path}'"
+        after = datetime.combine(end, time()).astimezone().timestamp()
+        for job in jobs:
+            written = [path.stat().st_mtime for path in _files(job)]
+            if written and max(written) < after:  # where there is none, the job's own check says so
+                return f"no file of {job.source!r} was written after the end of it"
+        return ""
+
+    def empties(self, window: str, first: date) -> str:
+        """The window's folder, if that has no file and the schedule is to stop there; else ""."""
+        if self.on_empty is OnEmpty.RUN:
+            return ""
+        folder = Path(self._path(window, first))
+        if not folder.is_dir():
+            raise BadParameter(f"on_empty = 'stop' is for folders, and '{folder}' is a file: leave on_empty out.")
+        return "" if any(_is_data(path, folder) for path in folder.rglob("*")) else str(folder)
+
+    def _path(self, window: str, first: date) -> str:
+        dates = dict(zip(_DATES, first.isoformat().split("-"), strict=True))
+        known = {"window": window, **dates}
+        return _PLACES.sub(_place(known), self.rule)
+
+
+def _place(known: dict[str, str]) -> Callable[[re.Match[str]], str]:
+    def text(found: re.Match[str]) -> str:
+        if found[1] not in known:
+            raise BadParameter(f"ready knows {{window}}, {{year}}, {{month}} and {{day}}, and no {found[0]}.")
+        return known[found[1]]
+
+    return text
+
+
+def _is_data(path: Path, folder: Path) -> bool:
+    """As those who read partitions see it: names that begin with a dot or an underscore are no data."""
+    hidden = any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+    return not hidden and path.is_file() and path.stat().st_size > 0
+
+
+def _files(job: Job) -> list[Path]:
+    """The files of a job's input. Raises BadParameter where it is none on this machine."""
+    if not job.paths or any(path == STDIN or "://" in path for path in job.paths):
+        raise BadParameter(
+            f"ready = {NEWER_FILE!r} looks at files of this machine, and job {job.name!r} reads none: name a path that "
+            f"must exist, or ready = {CLOCK!r}."
+        )
+    names = [name for path in job.paths for name in (glob.glob(path) if is_glob(path) else [path])]  # noqa: PTH207 - as inputs are read
+    found = [file for name in names for file in ([*Path(name).rglob("*")] if Path(name).is_dir() else [Path(name)])]
+    return [path for path in found if path.is_file()]
