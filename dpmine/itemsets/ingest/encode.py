@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpmine.errors import BadData
 from dpmine.io.arrow import (
@@ -22,6 +21,7 @@ from dpmine.io.arrow import (
 )
 from dpmine.io.python_values import as_texts
 from dpmine.kernels import kernel
+from dpmine.later import pc
 
 if TYPE_CHECKING:
     from collections.abc import Callable

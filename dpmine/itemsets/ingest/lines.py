@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpmine.io.arrow import integer_array, integers, integers_or, is_integer, is_text
 from dpmine.io.python_values import plain_labels
@@ -28,6 +27,7 @@ from dpmine.itemsets.ingest.encode import (
 )
 from dpmine.itemsets.ingest.layouts import Layout, item_type
 from dpmine.itemsets.transactions.interface import Baskets
+from dpmine.later import pc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
