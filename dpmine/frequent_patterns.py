@@ -195,7 +195,7 @@ def _frequent(
             told(size, count)
     columns = df.columns.tolist() if names else list(range(df.shape[1]))
     itemsets = frozensets(lists, None, columns)
-    return pd.DataFrame({"support": shares, "itemsets": pd.Series(itemsets, dtype="object", copy=False)})
+    return pd.DataFrame({"support": shares, "itemsets": itemsets}, copy=False)
 
 
 class _Cells(NamedTuple):

@@ -149,6 +149,8 @@ def add(app: typer.Typer, name: str, function: Callable[[CommandLine], None], sh
         line = CommandLine(context)
         if "query" in table and not scores:
             line.require_source()
+        if "item" in table or line.options.get("dry_run"):
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts them when loaded; counting has its own
         if not line.options.get("dry_run"):
             function(line)
             return

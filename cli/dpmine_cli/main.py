@@ -6,10 +6,14 @@ refutes).
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
 from dpmine_cli import messages
+
+_NEW_OBJECTS = 20_000
+"""Between two searches for cyclic garbage: loading makes many objects and no garbage, and searches take longer."""
 
 
 def main() -> None:
@@ -18,7 +22,10 @@ def main() -> None:
     messages.listen()  # before anything is loaded that takes time
     # What fails inside a callback or a finaliser is printed by default, and its text may quote data.
     sys.unraisablehook = lambda _failure: None
-    sys.exit(run(sys.argv[1:]))
+    gc.set_threshold(_NEW_OBJECTS)
+    status = run(sys.argv[1:])
+    gc.freeze()  # or the end searches all that was loaded for garbage
+    sys.exit(status)
 
 
 def _open_streams() -> None:

@@ -25,8 +25,7 @@ from itertools import accumulate
 from math import ceil, inf, log2, nextafter
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-import flint
-from flint import arb, fmpq, fmpz
+from dpmine.later import flint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,19 +73,19 @@ class working_precision:  # noqa: N801 - reads as a statement: with working_prec
 def exact_ball(value: Fraction | int) -> Ball:
     """The rational `value`, as exactly as the working precision allows."""
     if value.denominator == 1:
-        return arb(fmpz(value.numerator))
-    return arb(fmpq(value.numerator, value.denominator))
+        return flint.arb(flint.fmpz(value.numerator))
+    return flint.arb(flint.fmpq(value.numerator, value.denominator))
 
 
 def dyadic_interval(numerator: int, width: int) -> Ball:
     """The interval [numerator, numerator + 1] / 2^width."""
-    return arb(2 * numerator + 1, 1) * power_of_two(-width - 1)
+    return flint.arb(2 * numerator + 1, 1) * power_of_two(-width - 1)
 
 
 @cache
 def power_of_two(power: int) -> Ball:
     """2^power, which is exact at any precision."""
-    return arb((1, power))
+    return flint.arb((1, power))
 
 
 def logarithm(value: Fraction | int) -> Ball:
@@ -344,7 +343,7 @@ class LaplaceNoise:
 
     def quantile(self, t: Ball) -> Ball:
         """B ln(2q) below the median, −b ln(2(1 − q)) above it, the hull of both where the ball holds the median."""
-        half = arb.const_log2()
+        half = flint.arb.const_log2()
         below = half - t
         if t > half:
             return exact_ball(self.scale) * below
@@ -373,7 +372,7 @@ def laplace_log_survival(y: Ball) -> Ball:
     below = (-(y.exp() / 2)).log1p()
     if y < 0:
         return below
-    above = -y - arb.const_log2()
+    above = -y - flint.arb.const_log2()
     return above if y > 0 else below.union(above)
 
 

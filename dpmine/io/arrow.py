@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from dpmine.later import pc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

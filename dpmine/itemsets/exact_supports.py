@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, is_integer
@@ -20,6 +19,7 @@ from dpmine.io.source import ColumnNames, Columns, Cuts
 from dpmine.itemsets.counting.lists import order_of
 from dpmine.itemsets.transactions.lists import ListRoom, taken
 from dpmine.itemsets.transactions.memory import MemoryBudget
+from dpmine.later import pc
 from dpmine.ledger.charging import DryRun
 from dpmine.options.names import LOCAL
 from dpmine.parameters import Number, Sizes, count_or_share, least_count, parse_sizes

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 from dpmine.errors import AccuracyWarning, BadParameter, LayoutWarning, warn
 from dpmine.io.input import Input
 from dpmine.io.open import is_spark_frame
-from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.ingest.attributes import open_transactions
 from dpmine.itemsets.ingest.layouts import Layout, Origin, plan_layout
 from dpmine.itemsets.ingest.lines import DoesNotFit, declared, read_whole, restricted
@@ -137,6 +136,8 @@ def _read(
     source: Source, plan: LayoutPlan, catalogue: pa.Array | None, budget: MemoryBudget, progress: Progress
 ) -> Transactions:
     """In memory where they fit there."""
+    from dpmine.itemsets.counting.miner import BasketsInMemory
+
     try:
         whole = read_whole(source, plan, catalogue=catalogue, limit=budget.whole, progress=progress)
         return BasketsInMemory(**vars(whole))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpmine.exact.bits import SystemBits
 from dpmine.io.source import ColumnNames, Columns, Cuts
-from dpmine.itemsets.release.results import TopItemsets, type_name
+from dpmine.itemsets.read import announced, read_transactions
 from dpmine.itemsets.release.supports import released_counts
 from dpmine.itemsets.request.advice import advice, counts_of_unions, doubt, long_search, small_supports
 from dpmine.itemsets.request.query import Query, Request
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
+    from dpmine.itemsets.release.results import TopItemsets
     from dpmine.itemsets.release.supports import Itemset, SupportRelease
     from dpmine.itemsets.transactions.interface import LoadedTransactions, SupportSource, Transactions
     from dpmine.ledger.ledger import Ledger
@@ -253,20 +254,18 @@ def top_itemsets(
         max_items_per_unit=max_items_per_unit,
         not_private=not_private,
     )
-    from dpmine.itemsets.counting.rows import showing
-    from dpmine.itemsets.read import read_transactions
-
     planned = _planned(request := Request.of(query), account := Account.of(ledger, dataset), notice)
     loaded = read_transactions(
         data, columns, catalogue=request.catalogue, progress=progress, memory=limit, planned=planned, engine=engine
     )
+    from dpmine.itemsets.counting.rows import showing
+
     with closing(loaded), showing(progress):
         return _answer(request, loaded, charged=account.ledger is not None)
 
 
 def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[LayoutPlan], None]:
     """Called once the layout is known and before any data are read: report the layout and charge the account."""
-    from dpmine.itemsets.read import announced
 
     def planned(plan: LayoutPlan) -> None:
         def charge() -> None:
@@ -320,6 +319,8 @@ def _listed(
     charged: bool,
 ) -> TopItemsets:
     """The answer to a request: without itemsets whose released supports are too small, unless it asks for them."""
+    from dpmine.itemsets.release.results import TopItemsets, type_name
+
     listed = itemsets if supports is None or request.lists_all else supports.reaching(itemsets, request.min_support)
     what_helps = ""
     if itemsets and not listed:

@@ -101,17 +101,33 @@ KERNEL(recoded, Int64s codes; Int32s numbers; Int32sOut recoded;)
     return 0;
 }
 
-/* Whether the cells come by basket, then by item, none twice. */
-KERNEL(strictly_ascending, Int64s baskets; Int32s items;)
+/* The baskets of cells that come by basket, then by item, none twice: their names, and where each starts and ends.
+
+   Returns how many baskets there are; 0 where the cells come in another order. */
+KERNEL(in_order, Int64s baskets; Int32s items; Int64sOut names; Int64sOut starts;)
 {
-    if (a->baskets.length != a->items.length)
+    int64_t found = 0, before = INT64_MIN, room = a->names.length;
+    int32_t item_before = INT32_MIN;
+    if (a->baskets.length != a->items.length || a->starts.length != room || room < 1)
         return MISFIT;
-    for (int64_t place = 1; place < a->items.length; place++) {
-        int64_t before = a->baskets.at[place - 1], basket = a->baskets.at[place];
-        if (basket < before || (basket == before && a->items.at[place] <= a->items.at[place - 1]))
-            return false;
+    for (int64_t place = 0; place < a->items.length; place++) {
+        int64_t basket = a->baskets.at[place];
+        int32_t item = a->items.at[place];
+        bool is_new = place == 0 || basket != before;
+        if (found >= room)
+            return MISFIT;
+        if (!((basket > before) | (item > item_before)) | (basket < before)) /* one jump, which is foreseen */
+            return 0;
+        a->names.at[found] = basket; /* written over unless it is new */
+        a->starts.at[found] = place;
+        found += is_new;
+        before = basket;
+        item_before = item;
     }
-    return true;
+    if (found >= room)
+        return MISFIT;
+    a->starts.at[found] = a->items.length;
+    return found;
 }
 
 /* Sort items[first ... end - 1] and move them to `to` <= first, each once; the end there, or NO_MEMORY. */

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpmine.errors import BadData, BadParameter, LayoutWarning, warn
 from dpmine.io.arrow import integers, is_boolean, is_integer, is_text, plain, type_name
@@ -16,6 +15,7 @@ from dpmine.io.sources.frame import PandasSource
 from dpmine.itemsets.ingest.column_names import names_people
 from dpmine.itemsets.ingest.encode import coded
 from dpmine.itemsets.ingest.layouts import check_key
+from dpmine.later import pc
 from dpmine.ledger.charging import ROW, Charge
 from dpmine.models.contribution import NO_UNIT, Units
 from dpmine.models.entries import Entries, Floats, Labels, holds_numbers

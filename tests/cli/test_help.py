@@ -157,6 +157,17 @@ def test_counting_loads_nothing_that_it_does_not_use(command: str, options: list
     assert (done.status, done.lines[-1]) == (0, "")
 
 
+UNUSED_DRY = [*UNUSED, "flint", "pyarrow.compute", "pyarrow.dataset", "sqlite3", "dpmine.itemsets.counting.miner"]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("command", ["top-itemset", "supports"])
+def test_a_dry_run_loads_nothing_that_counts_or_draws(command: str) -> None:
+    options = ["--dry-run", *(["--min-support", "1", "--not-private"] if command == "supports" else [])]
+    done = python(STARTED.format(command=command, options=options, heavy=UNUSED_DRY))
+    assert (done.status, done.lines[-1]) == (0, "")
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_histograms_do_without_scikit_learn() -> None:

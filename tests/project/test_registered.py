@@ -18,7 +18,7 @@ from support.gallery.lists import broken_lists, lists
 from support.oracles.laws import OF_MECHANISMS
 
 import dpmine
-from dpmine.itemsets.ways.registry import WAYS, ByMechanism
+from dpmine.itemsets.ways.registry import ByMechanism, loaded_ways
 from dpmine.itemsets.ways.way import Way
 from dpmine.models.private_estimator import PrivateEstimator
 from dpmine.options.names import FORMS, typed_names
@@ -38,7 +38,7 @@ NOTE = re.compile(r"docs/proofs/([\w/]+)\.md")
 CHOOSING = (ROOT / "docs" / "decide" / "choosing.md").read_text(encoding="utf-8")
 PRIVATE = {name: kind for name, kind in MECHANISMS.items() if kind.private}
 """Where privacy is not claimed, nothing is to be proved."""
-REGISTERED: dict[str, type[Mechanism | Way]] = {**PRIVATE, **WAYS}
+REGISTERED: dict[str, type[Mechanism | Way]] = {**PRIVATE, **loaded_ways()}
 
 
 def lacking(name: str, kind: type[Mechanism | Way]) -> list[str]:

@@ -116,7 +116,7 @@ class OfWay(Kind):
 
     def lacking(self, registered: Any) -> Any:
         """Of a way."""
-        return registered.lacking("toy", registered.WAYS["toy"])
+        return registered.lacking("toy", registered.loaded_ways()["toy"])
 
 
 class OfForm(Kind):

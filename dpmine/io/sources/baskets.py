@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpmine.errors import UnreadableFile
 from dpmine.io.arrow import text_array
@@ -20,6 +19,7 @@ from dpmine.io.files import READ_ERRORS
 from dpmine.io.source import BASKETS_COLUMN, Source, share_of
 from dpmine.io.sources.delimited import LONGEST_ROW, records, text_of, why
 from dpmine.io.sources.text_columns import require_declared, typed
+from dpmine.later import pc
 from dpmine.options.names import ENCODINGS
 
 if TYPE_CHECKING:

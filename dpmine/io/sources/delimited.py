@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from dpmine.errors import UnreadableFile, require_memory
@@ -23,6 +22,7 @@ from dpmine.io.files import READ_ERRORS, STDIN, reason
 from dpmine.io.input import numbered_columns
 from dpmine.io.source import share_of
 from dpmine.io.sources.text_columns import TextSource, require_declared
+from dpmine.later import pc
 from dpmine.options.names import COMPRESSED, ENCODINGS, QUOTES
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpmine.errors import BadData
 from dpmine.io.arrow import integer_array, integers, type_name
 from dpmine.io.source import WrappedSource, quoted
 from dpmine.io.sources.rows import SomeRows, filtered
 from dpmine.io.sources.text_columns import TextSource
+from dpmine.later import pc
 from dpmine.parameters import resembling
 
 if TYPE_CHECKING:

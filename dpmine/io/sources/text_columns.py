@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpmine.errors import BadData
 from dpmine.io.arrow import text_array, with_dictionaries
 from dpmine.io.dates import moments
 from dpmine.io.source import Source, first_types
+from dpmine.later import pc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -25,8 +25,8 @@ _FLAG = pa.int8()
 _WHOLE = r"^-?[0-9]{1,18}$"
 _REAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,5})?$"
 _NOT_POSITIVE = r"^(-.*|[+]?[0.]+([eE].*)?)$"
-_TRUTHS = text_array(["true", "t", "yes", "y"]).cast(_TEXT)
-_FALSITIES = text_array(["false", "f", "no", "n"]).cast(_TEXT)
+_TRUTHS = "true", "t", "yes", "y"
+_FALSITIES = "false", "f", "no", "n"
 _CONVERTED = (
     "a value of a text column that does not fit its type counts as missing, and a row without a key is ignored: check "
     "the format on a public sample (dates are written 2026-11-23, or as `types='day=date:%d.%m.%Y'` says)"
@@ -141,10 +141,10 @@ def _flags(values: pa.Array) -> pa.Array:
     lower = pc.ascii_lower(values)
     is_number = pc.match_substring_regex(values, _REAL)
     is_set = pc.or_(
-        pc.is_in(lower, value_set=_TRUTHS),
+        pc.is_in(lower, value_set=text_array(_TRUTHS).cast(_TEXT)),
         pc.and_(is_number, pc.invert(pc.match_substring_regex(values, _NOT_POSITIVE))),
     )
-    is_known = pc.or_(pc.or_(is_set, is_number), pc.is_in(lower, value_set=_FALSITIES))
+    is_known = pc.or_(pc.or_(is_set, is_number), pc.is_in(lower, value_set=text_array(_FALSITIES).cast(_TEXT)))
     return pc.if_else(is_known, is_set, pa.nulls(1, pa.bool_())[0]).cast(_FLAG)
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpmine.errors import BadData
 from dpmine.io.arrow import (
@@ -31,6 +30,7 @@ from dpmine.io.source import ATTRIBUTES_COLUMN, BasketSource, WrappedSource
 from dpmine.io.sources.text_columns import typed
 from dpmine.itemsets.ingest.column_names import require_names, role_of
 from dpmine.itemsets.ingest.plain_values import has_form, with_plain_values, written_values
+from dpmine.later import pc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,7 +8,6 @@ from os import PathLike
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
@@ -29,6 +28,7 @@ from dpmine.io.python_values import item_array
 from dpmine.io.source import quoted
 from dpmine.io.sources.parquet import MAGIC, read_footer
 from dpmine.itemsets.ingest.encode import narrow, plain_items, sorted_items
+from dpmine.later import pc
 from dpmine.options.names import PARQUET
 
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, at the beginning of a file

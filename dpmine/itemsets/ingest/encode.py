@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpmine.errors import BadData
 from dpmine.io.arrow import (
@@ -22,6 +21,7 @@ from dpmine.io.arrow import (
 )
 from dpmine.io.python_values import as_texts
 from dpmine.kernels import kernel
+from dpmine.later import pc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -251,7 +251,7 @@ def sorted_items(items: pa.Array) -> pa.Array:
 
 
 _extent, _occurring, _recoded = kernel("extent"), kernel("occurring"), kernel("recoded")
-_strictly_ascending, _arranged, _sort_rows = kernel("strictly_ascending"), kernel("arranged"), kernel("sort_rows")
+_in_order, _arranged, _sort_rows = kernel("in_order"), kernel("arranged"), kernel("sort_rows")
 
 
 def extent(numbers: Codes) -> tuple[int, int, bool]:
@@ -275,9 +275,11 @@ def recoded(codes: Codes, numbers: NDArray[np.int32]) -> NDArray[np.int32]:
     return new
 
 
-def strictly_ascending(baskets: Codes, items: NDArray[np.int32]) -> bool:
-    """Whether the cells come by basket, then by item, none twice."""
-    return bool(_strictly_ascending(baskets, items))
+def in_order(baskets: Codes, items: NDArray[np.int32], count: int) -> tuple[Codes, Codes] | None:
+    """Names and starts as of `arranged`, where the cells come by basket, then by item, none twice; else None."""
+    names, starts = np.empty((2, min(count, len(items)) + 1), np.int64)
+    found = _in_order(baskets, items, names, starts)
+    return (names[:found], starts[: found + 1]) if found or not len(items) else None
 
 
 def arranged(baskets: Codes, items: NDArray[np.int32], count: int) -> tuple[Codes, Codes, NDArray[np.int32]]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpmine.io.arrow import integer_array, integers, integers_or, is_integer, is_text
 from dpmine.io.python_values import plain_labels
@@ -21,13 +20,14 @@ from dpmine.itemsets.ingest.encode import (
     coded,
     combined,
     dense,
+    in_order,
     is_ascending,
     labelled,
     narrow,
-    strictly_ascending,
 )
 from dpmine.itemsets.ingest.layouts import Layout, item_type
 from dpmine.itemsets.transactions.interface import Baskets
+from dpmine.later import pc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -257,9 +257,8 @@ def grouped(cells: Cells, labels: pa.Array, unit: str) -> Baskets:
 def _arranged(cells: Cells) -> tuple[Codes, Codes, NDArray[np.int32]]:
     """The baskets with items, where these start, and these, sorted and without repetitions."""
     baskets = cells.baskets
-    if strictly_ascending(baskets.codes, cells.items):
-        starts = _starts(baskets.codes)
-        return baskets.codes[starts[:-1]], starts, cells.items
+    if ready := in_order(baskets.codes, cells.items, baskets.count):
+        return *ready, cells.items
     if baskets.count <= _SPARSE * len(cells.items):
         return arranged(baskets.codes, cells.items, baskets.count)
     few = dense(baskets.codes)

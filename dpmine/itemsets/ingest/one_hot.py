@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpmine.io.arrow import integer_array, integers, is_boolean, joined
 from dpmine.io.source import WrappedSource
 from dpmine.io.sources.frame import PandasSource
+from dpmine.later import pc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

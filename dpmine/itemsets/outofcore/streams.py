@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, integers, integers_or, is_mixed, is_text, plain, without_long_texts
@@ -26,6 +25,7 @@ from dpmine.itemsets.ingest.layouts import Layout
 from dpmine.itemsets.ingest.lines import Cells, batch_cost, grouped, lines_in
 from dpmine.itemsets.transactions.interface import starts_of
 from dpmine.itemsets.transactions.memory import ITEM, LINE, RESIDENT_BASKET, RESIDENT_LINE, catalogue_cost
+from dpmine.later import pc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

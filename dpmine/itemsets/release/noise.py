@@ -14,10 +14,9 @@ from fractions import Fraction
 from math import ceil, isqrt, log, sqrt
 from typing import TYPE_CHECKING, Self
 
-from flint import arb
-
 from dpmine.exact.noise import discrete_gaussian, discrete_laplace_of_scale
 from dpmine.exact.reals import above, below, decimal_below, exact_ball, working_precision
+from dpmine.later import flint
 from dpmine.ledger.budget import Accounting, Amount
 from dpmine.parameters import exact_share, whole
 from dpmine.privacy import Zcdp, decimal
@@ -234,7 +233,7 @@ class GaussianTail:
             return 1 - self._within(width) / self._total()
         sigma = exact_ball(2 * self.variance).sqrt()
         start = exact_ball(width if width**2 < self.variance else width + Fraction(1, 2))
-        return (start / sigma).erfc() * sigma * arb.pi().sqrt() / self._total()
+        return (start / sigma).erfc() * sigma * flint.arb.pi().sqrt() / self._total()
 
     def _within(self, width: int) -> Ball:
         """Σ e^{−x²/(2σ²)} over |x| ≤ width: each term is made of the one before it."""
@@ -253,7 +252,7 @@ class GaussianTail:
         if twice < 1:
             return self._theta(exact_ball(1 / twice))
         spread = exact_ball(twice)
-        return (arb.pi() * spread).sqrt() * self._theta(arb.pi() ** 2 * spread)
+        return (flint.arb.pi() * spread).sqrt() * self._theta(flint.arb.pi() ** 2 * spread)
 
     @staticmethod
     def _theta(rate: Ball) -> Ball:
@@ -264,7 +263,7 @@ class GaussianTail:
         total, last = exact_ball(1), isqrt(2 * _FIRST_BITS) + 1
         for k in range(1, last + 1):
             total += 2 * (-rate * (k * k)).exp()
-        return total + arb(0, 1) * 4 * (-rate * (last + 1) ** 2).exp()
+        return total + flint.arb(0, 1) * 4 * (-rate * (last + 1) ** 2).exp()
 
 
 def l1_sensitivity(count: int) -> Fraction:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from contextlib import suppress
 from fractions import Fraction
+from functools import cache
 from math import ceil
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.supports import most_counts
-from dpmine.itemsets.ways.registry import WAYS
+from dpmine.itemsets.ways.registry import loaded_ways
 from dpmine.options.names import AUTO
 from dpmine.selection.advice import another_run, with_charge
 
@@ -32,8 +33,6 @@ _LARGE_SIZE = 6
 """From here on the itemsets of one long basket are millions."""
 _FEW_CANDIDATES = 10_000_000
 """Itemsets of a catalogue that take less than a second to count, in whatever data."""
-_GRID = [Fraction(digits, 10) * Fraction(10) ** power for power in range(-9, 4) for digits in range(10, 100)]
-"""The numbers of two digits from 10^-9 on: what an ε is advised from."""
 
 
 def advice(request: Request, *, charged: bool) -> str:
@@ -154,13 +153,20 @@ def _for_half(way: Way) -> int:
 def _better(request: Request) -> str:
     """The way that needs less, of what "auto" takes and of those that find items; "" where none does."""
     enough = {request.way.name: _for_half(request.way)}
-    finding = (name for name, kind in WAYS.items() if kind.finds_items and not kind.only_by_name(request.terms))
+    ways, terms = loaded_ways(), request.terms
+    finding = (name for name, kind in ways.items() if kind.finds_items and not kind.only_by_name(terms))
     for name in (AUTO, *finding):
         with suppress(BadParameter):  # a discovery needs a δ, not too small an ε, and items that are not listed
             way = request.another_way(name, request.terms.epsilon)
             enough.setdefault(way.name, _for_half(way))
     best = min(enough, key=enough.__getitem__)
     return "" if best == request.way.name else best
+
+
+@cache
+def _two_digits() -> list[Fraction]:
+    """The numbers of two digits from 10^-9 on: what an ε is advised from."""
+    return [Fraction(digits, 10) * Fraction(10) ** power for power in range(-9, 4) for digits in range(10, 100)]
 
 
 def _least_epsilon(request: Request, enough: Callable[[Way], int], name: str) -> Fraction | None:
@@ -171,6 +177,6 @@ def _least_epsilon(request: Request, enough: Callable[[Way], int], name: str) ->
     expected = (USUAL_UNITS if request.units is None else request.units) // BEST_SHARE
     if enough(request.another_way(name, request.terms.epsilon)) <= expected:
         return None
-    larger = _GRID[bisect_right(_GRID, request.terms.epsilon) :]
+    larger = _two_digits()[bisect_right(_two_digits(), request.terms.epsilon) :]
     place = bisect_right(larger, 0, key=lambda epsilon: enough(request.another_way(name, epsilon)) <= expected)
     return larger[place] if place < len(larger) else None

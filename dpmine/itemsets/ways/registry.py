@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from dpmine.privacy import Guarantee, Zcdp
     from dpmine.selection.top_k import TopK
 
-WAYS: dict[str, type[Way]] = {named.name: named.load() for named in names.WAYS}
-"""Those with a name of their own; every mechanism is one, too."""
+WAYS = {named.name: named for named in names.WAYS}
+"""Those with a name of their own, loaded when they are needed; every mechanism is one, too."""
 _NO_CATALOGUE = (
     "{} chooses among all itemsets of a public catalogue, because the items seen in the data are private: give "
     "catalogue (`catalogue=FILE`), or give up privacy with `catalogue='from-data'`, or use a "
@@ -128,6 +128,11 @@ def _itemsets_per_unit(terms: ListTerms) -> int | None:
     return supported
 
 
+def loaded_ways() -> dict[str, type[Way]]:
+    """All ways by name."""
+    return {name: named.load() for name, named in WAYS.items()}
+
+
 def build_way(terms: ListTerms) -> Way:
     """The way that `terms.mechanism` stands for; of "auto", the one that says it is best, else a mechanism.
 
@@ -135,13 +140,13 @@ def build_way(terms: ListTerms) -> Way:
     Raises BadParameter where there is none of that name, or it cannot be used; NotPrivate for "exact" without opt-in.
     """
     if terms.mechanism == AUTO:
-        for kind in WAYS.values() if terms.count > 1 else ():
-            if kind.suits(terms) is None and (advantage := kind.advantage(terms)):
-                return replace(kind.of(terms), reason=advantage)
+        for each in loaded_ways().values() if terms.count > 1 else ():
+            if each.suits(terms) is None and (advantage := each.advantage(terms)):
+                return replace(each.of(terms), reason=advantage)
         return ByMechanism.of(terms)
     if terms.mechanism not in {*WAYS, *MECHANISMS}:
         raise unknown(terms.mechanism, (AUTO, *sorted(WAYS), *MECHANISMS))
-    kind = WAYS.get(terms.mechanism, ByMechanism)
+    kind: type[Way] = WAYS[terms.mechanism].load() if terms.mechanism in WAYS else ByMechanism
     if why_not := kind.suits(terms):
         raise BadParameter(why_not)
     return kind.of(terms)
@@ -149,6 +154,6 @@ def build_way(terms: ListTerms) -> Way:
 
 def rivals(terms: ListTerms) -> list[Way]:
     """What "auto" compares on these terms: ways, and mechanisms that choose in one shot."""
-    ways = [kind.of(terms) for kind in WAYS.values() if kind.suits(terms) is None and not kind.only_by_name(terms)]
+    fit = (kind for kind in loaded_ways().values() if kind.suits(terms) is None and not kind.only_by_name(terms))
     shots = in_one_shot(terms.delta, terms.candidates, kbar=terms.kbar)
-    return [*ways, *(ByMechanism.of(replace(terms, mechanism=name)) for name in shots)]
+    return [*(kind.of(terms) for kind in fit), *(ByMechanism.of(replace(terms, mechanism=name)) for name in shots)]

@@ -24,7 +24,6 @@ from operator import mul
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from flint import arb
 
 from dpmine.errors import BadParameter
 from dpmine.exact.noise import Integers, discrete_laplace, words
@@ -43,6 +42,7 @@ from dpmine.exact.reals import (
     standard_normals,
     working_precision,
 )
+from dpmine.later import flint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -273,14 +273,14 @@ class BrownianLoss:
         power = power_below(self.sensitivity**2 / epsilon)
         with working_precision(_PRECISION):
             loss, most = self._balls(), exact_ball(epsilon)
-            while not loss(arb((1, power))) <= most:
+            while not loss(flint.arb((1, power))) <= most:
                 power += 1
-            while loss(arb((1, power - 1))) <= most:
+            while loss(flint.arb((1, power - 1))) <= most:
                 power -= 1
             low, high = 1 << (_DIGITS - 1), 1 << _DIGITS
             while high - low > 1:
                 middle = (low + high) // 2
-                low, high = (low, middle) if loss(arb((middle, power - _DIGITS))) <= most else (middle, high)
+                low, high = (low, middle) if loss(flint.arb((middle, power - _DIGITS))) <= most else (middle, high)
         while self.at(_binary(high, power - _DIGITS)) > epsilon:
             high += 1  # at most once: `at` rounds the end of the ball up
         return _binary(high, power - _DIGITS)
@@ -298,7 +298,7 @@ class BrownianLoss:
 
 def _squared_boundary(right: Ball) -> Ball:
     """Not below x², where x²/2 + ln(1 + erf(x/√2)) = right > 0: x² with a lower bound of x put into the erf."""
-    half_square = (right - arb.const_log2()).nonnegative_part()
+    half_square = (right - flint.arb.const_log2()).nonnegative_part()
     return 2 * (right - half_square.sqrt().erf().log1p())
 
 

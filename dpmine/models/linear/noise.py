@@ -18,7 +18,6 @@ from operator import add, mul
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-from flint import arb
 
 from dpmine.exact.reals import (
     GUARD_BITS,
@@ -32,6 +31,7 @@ from dpmine.exact.reals import (
     working_precision,
 )
 from dpmine.gaussian import profile, ratio_at
+from dpmine.later import flint
 from dpmine.models.linear.sensitivities import RELATIVE_ERROR
 
 if TYPE_CHECKING:
@@ -310,7 +310,7 @@ def _gaussian_divergence(order: Fraction, rate: Fraction) -> Ball:
 
 def _tilt_divergence(order: Fraction, rate: Fraction) -> Ball:
     away = exact_ball((order - 1) * rate)
-    likely = 1 - (away / arb(2).sqrt()).erfc() / 2
+    likely = 1 - (away / flint.arb(2).sqrt()).erfc() / 2
     more = (likely + (-away * away / 2).exp() / 2).log() / exact_ball(order - 1)
     return _gaussian_divergence(order, rate) + more
 
@@ -338,7 +338,7 @@ def _norm_quantile(shape: Fraction, failure: Fraction, power: int) -> float:
         target, order = exact_ball(failure), exact_ball(shape)
 
         def suffices(radius: float) -> bool:
-            return bool((arb(radius) ** power / power).gamma_upper(order, regularized=True) < target)
+            return bool((flint.arb(radius) ** power / power).gamma_upper(order, regularized=True) < target)
 
         return _least(suffices)
 

@@ -10,10 +10,10 @@ from math import expm1, inf, log, log1p
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-from flint import arb
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import Ball, Formula, GumbelNoise, draw, exact_ball
+from dpmine.later import flint
 from dpmine.selection.draws import KnownRival, noisy_order
 from dpmine.selection.mechanisms.mechanism import Mechanism
 from dpmine.selection.universes.dense import Levels
@@ -85,5 +85,5 @@ class BoundedGrowth(Mechanism):
     def _score_of_nothing(self) -> Ball:
         """(ln W)/r."""
         rate, delta = exact_ball(1 / self.scale), exact_ball(self.delta)
-        odds = arb.max((1 - delta) / delta, 1 / rate.expm1())
+        odds = flint.arb.max((1 - delta) / delta, 1 / rate.expm1())
         return 1 + (self.growth * odds).log() / rate

@@ -15,11 +15,11 @@ from operator import mul
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from flint import arb
 from numpy.typing import NDArray
 
 from dpmine.exact.reals import Ball, exact_ball, power_of_two, uniform_below
 from dpmine.kernels import kernel
+from dpmine.later import flint
 from dpmine.selection.universes.protocol import Crowd, Level, Score, Universe
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Bands:
         """The score at a place, counted from the origin."""
         value = self._scores[place].item()
         if isinstance(value, float):
-            return arb(value) - arb(self._origin)  # a ball holds a float exactly
+            return flint.arb(value) - flint.arb(self._origin)  # a ball holds a float exactly
         return exact_ball(value - self._origin)
 
     def depth(self, key: int) -> Ball:

@@ -18,6 +18,7 @@ from dpmine.errors import BadData
 from dpmine.io.open import open_source
 from dpmine.io.source import Columns
 from dpmine.itemsets.ingest.catalogue import read_catalogue
+from dpmine.itemsets.ingest.encode import arranged, in_order
 from dpmine.itemsets.ingest.layouts import Layout, plan_layout
 
 INTEGERS = st.one_of(st.none(), st.integers(0, 4), st.sampled_from([-(2**62), 2**62]))
@@ -281,3 +282,16 @@ def test_one_of_two_columns_named(columns: Columns, unit: str) -> None:
 
 def _columns(rows: list[tuple[Any, ...]], width: int = 2) -> list[tuple[Any, ...]]:
     return list(zip(*rows, strict=True)) or [()] * width
+
+
+CELLS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=12)
+
+
+@given(CELLS | CELLS.map(lambda cells: sorted(set(cells))))
+def test_cells_in_order_make_the_baskets_that_arranging_makes(cells: list[tuple[int, int]]) -> None:
+    baskets = np.array([basket for basket, _ in cells], np.int64)
+    items = np.array([item for _, item in cells], np.int32)
+    ready, expected = in_order(baskets, items, 6), arranged(baskets, items, 6)
+    assert (ready is None) == (cells != sorted(set(cells)))
+    if ready is not None:
+        assert [part.tolist() for part in (*ready, items)] == [part.tolist() for part in expected]

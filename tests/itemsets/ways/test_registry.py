@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from project.toys.way import Toy
 from support.cases import every
 
 import dpmine
@@ -16,6 +15,7 @@ from dpmine.itemsets.release.noise import DiscreteLaplace
 from dpmine.itemsets.ways import registry
 from dpmine.itemsets.ways.registry import build_way, rivals
 from dpmine.itemsets.ways.way import ListTerms
+from dpmine.options.names import Named
 from dpmine.planning import plan_list
 from dpmine.privacy import Neighbors, Zcdp
 
@@ -28,7 +28,7 @@ BASKETS = [["a", "b"]] * 400 + [["c"]]
 
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.WAYS, "toy", Toy)
+    monkeypatch.setitem(registry.WAYS, "toy", Named("toy", "project.toys.way:Toy"))
 
 
 @pytest.mark.usefixtures("toy")
