@@ -186,7 +186,9 @@ class Dense(Array):
         """Its exact score."""
         return exact(self._scores[candidate])
 
-    def crowds(self, scale: Fraction, count: int, gone: Collection[Any] = ()) -> Sequence[Crowd[int]] | None:
+    def crowds(
+        self, scale: Fraction, count: int, gone: Collection[Any] = ()
+    ) -> tuple[Score, Sequence[Crowd[int]]] | None:
         """All candidates but those gone, and dummies, for a race with noise of that scale; None of objects.
 
         Bands that are made without the first ones of a list serve the next ones, too.
@@ -196,7 +198,18 @@ class Dense(Array):
         rank = count + len(gone)
         if self._bands is None or self._bands[0] != scale or self._bands[1].rank < min(rank, self.size):
             self._bands = scale, Bands(self._scores, scale, 2 * rank if gone else rank)
-        return self._bands[1].crowds(self.padding, gone)
+        bands = self._bands[1]
+        return bands.origin, bands.crowds(self.padding, gone)
+
+    def ascending(self, gone: Collection[Any] = ()) -> Numbers | None:
+        """The scores of all candidates but those gone, sorted; None of objects."""
+        if self._scores.dtype.kind == "O":
+            return None
+        return np.sort(np.delete(self._scores, list(gone))) if gone else self._sorted
+
+    @cached_property
+    def _sorted(self) -> Numbers:
+        return np.sort(self._scores)
 
     def head(self, floor: Score) -> Sequence[Level]:
         """All levels with score ≥ floor."""
