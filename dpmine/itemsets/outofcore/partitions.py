@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from dpmine.itemsets.transactions.memory import MemoryBudget
 
 
-_DEEPER = 3  # binary digits by which a threshold is lowered for each search that came before
 _LISTED_COPIES = 3  # the parts, the whole, and its order
 
 
@@ -192,11 +191,11 @@ class PartitionedMiner(SupportSource):
         return int(self._ranked_supports[self._first_resident - 1]) + 1 if self._first_resident else 1
 
     def _mined(self, size: int, threshold: int, before: _Known | None) -> _Known:
-        """The levels down to the threshold; where they take passes, much deeper from the second question on."""
+        """The levels down to the threshold; where they take passes, ever deeper from the third question on."""
         if threshold >= self.resident_threshold:
             return _Known(threshold, self._levels(size, threshold), 0)
         times = 0 if before is None else before.times + 1
-        deep = max(1, threshold >> (_DEEPER * times))
+        deep = max(1, threshold >> max(0, times - 1))
         return _Known(deep, self._levels(size, deep), times)
 
     def _levels(self, size: int, threshold: int) -> SupportHistogram:
