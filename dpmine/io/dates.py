@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpmine.io.arrow import integer_array, integers_or
+from dpmine.later import pc
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

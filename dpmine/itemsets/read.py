@@ -143,7 +143,7 @@ def _read(
         return BasketsInMemory(**vars(whole))
     except DoesNotFit as too_large:
         batches = None if source.repeatable else too_large.batches  # or what was read already would be kept
-    from dpmine.itemsets.outofcore.partitions import Stream
+    from dpmine.itemsets.outofcore.reading import Stream
 
     return Stream(source, plan, catalogue, budget, progress).transactions(batches)
 
@@ -151,7 +151,7 @@ def _read(
 def _require_room_on_disk(source: Source, plan: LayoutPlan, budget: MemoryBudget) -> None:
     """UnreadableFile, before anything is charged, where data that may need temporary files would find no room."""
     if (source.rows or 0) * plan.line_bytes > budget.whole or os.environ.get("TMPDIR"):
-        from dpmine.itemsets.outofcore.partitions import require_disk
+        from dpmine.itemsets.outofcore.reading import require_disk
 
         require_disk()
 

@@ -66,6 +66,15 @@ static bool write_row(const int32_t *ranks, int64_t length, int64_t unit, int64_
     return true;
 }
 
+/* Whether a basket has one of the ranks first ... first + count - 1. */
+INLINE bool has_rank(Part part, int64_t basket, Int32s rank_of, int64_t first, int64_t count)
+{
+    bool has = false;
+    for (int64_t place = part.starts.at[basket]; place < part.starts.at[basket + 1]; place++)
+        has |= (uint64_t)(rank_of.at[part.items.at[place]] - first) < (uint64_t)count;
+    return has;
+}
+
 /* Write what follows the rank first + k in the baskets into stretch k, for every stretch. */
 KERNEL(deliver, Int32s items; Int64s starts; Int64s units; Int32s rank_of; int64_t first; Int64sOut free_row;
        Int64sOut free_entry; Int64sOut row_starts; Int64sOut row_units; Int32sOut entries;)
@@ -77,6 +86,8 @@ KERNEL(deliver, Int32s items; Int64s starts; Int64s units; Int32s rank_of; int64
     Room room = {0}, spare = {0};
     int64_t failure = 0;
     for (int64_t basket = 0; basket < a->units.length && !failure; basket++) {
+        if (!has_rank(part, basket, a->rank_of, a->first, to.free_row.length))
+            continue; /* nothing to put in order */
         const int32_t *ranks = ranks_of(part, basket, a->rank_of, &room, &spare);
         int64_t followers = a->starts.at[basket + 1] - a->starts.at[basket] - 1;
         if (ranks == NULL)

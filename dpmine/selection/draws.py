@@ -16,11 +16,11 @@ from itertools import accumulate, islice
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
-from dpmine.exact.reals import GUARD_BITS, Real, less_than, working_precision
+from dpmine.exact.reals import GUARD_BITS, Formula, Real, exact_ball, less_than, working_precision
 from dpmine.selection.entrants import Group, Known, Met, Queue, groups
 from dpmine.selection.universes.crowds import Members, Tail
-from dpmine.selection.universes.protocol import Array, C, Level, Remaining, Scaled, Score, Universe
-from dpmine.selection.universes.ranking import BestRanks, Ranking
+from dpmine.selection.universes.protocol import C, Level, Score, Universe, array_behind
+from dpmine.selection.universes.ranking import Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.exact.reals import GumbelNoise, Noise
     from dpmine.selection.universes.protocol import Crowd
+    from dpmine.selection.universes.ranking import AnyRanking
 
 
 _FEW_CANDIDATES = 16  # a universe this small is not worth a tail
@@ -51,14 +52,14 @@ def noisy_order(
     Law: the order of c_i + X_i, X_i independent draws of `noise`, ties of scores included. `floor` (by default one that
     keeps the work small) divides head from tail and changes running time only.
     """
-    if floor is None and rival is None and (race := _of_array(universe, noise, count, bits)) is not None:
+    if floor is None and (race := _of_array(universe, noise, count, bits, rival)) is not None:
         return islice(race.in_order(), min(count, maxsize))
     crowds = _of_floor(universe, _worthwhile_floor(universe, noise, count) if floor is None else floor)
     return islice(_Contest(crowds, noise, bits, rival=rival).in_order(), min(count, maxsize))
 
 
 def draw_from_best(
-    universe: Universe[C], ranking: Ranking[C], kept: int, noise: GumbelNoise, *, bits: BitSource
+    universe: Universe[C], ranking: AnyRanking[C], kept: int, noise: GumbelNoise, *, bits: BitSource
 ) -> C | None:
     """One of the `kept` best candidates, P(i) ∝ exp(c_i / noise.scale); None for a dummy."""
     draws = draws_from_best(universe, ranking, kept, noise, places=1, bits=bits)
@@ -67,7 +68,7 @@ def draw_from_best(
 
 def draws_from_best(
     universe: Universe[C],
-    ranking: Ranking[C],
+    ranking: AnyRanking[C],
     kept: int,
     noise: Noise,
     *,
@@ -81,8 +82,8 @@ def draws_from_best(
     whole level are drawn. Ties are broken by a uniform permutation, so every member is in that part equally often.
     """
     taken: set[C] = set()
-    for rank in noisy_order(BestRanks(ranking, kept), noise, count=places, bits=bits, rival=rival):
-        level = None if rank is None else ranking.level(rank)
+    for place in noisy_order(ranking.best(kept), noise, count=places, bits=bits, rival=rival):
+        level = None if place is None else ranking.level(place + 1)
         if level is None:
             yield None
             continue
@@ -192,21 +193,43 @@ class _End(Known):
         self.rival = rival
 
 
-def _of_array(universe: Universe[C], noise: Noise, count: int, bits: BitSource) -> _Contest[Any] | None:
+def _of_array(
+    universe: Universe[C], noise: Noise, count: int, bits: BitSource, rival: Rival | None
+) -> _Contest[Any] | None:
     """The contest of an array's crowds; None where there is no array of numbers.
 
     Scores that were divided by a sensitivity have the order that the array has with so much more noise.
     """
-    array: object = universe
-    gone = set[Any]()
-    while isinstance(array, Scaled | Remaining):
-        if isinstance(array, Remaining):
-            gone |= array.taken.keys()
-        else:
-            noise = replace(noise, scale=noise.scale * array.sensitivity)  # type: ignore[type-var]
-        array = array.inner
-    crowds = array.crowds(noise.scale, count, gone) if isinstance(array, Array) else None
-    return None if crowds is None else _Contest(crowds, noise, bits, gone=gone)
+    array, sensitivity, gone = array_behind(universe)
+    wide = replace(noise, scale=noise.scale * sensitivity)  # type: ignore[type-var]
+    race = None if array is None else array.crowds(wide.scale, count, gone)
+    if race is None:
+        return None
+    origin, crowds = race
+    moved = None if rival is None else _MovedRival(rival, sensitivity, origin)
+    return _Contest(crowds, wide, bits, rival=moved, gone=gone)
+
+
+@dataclass(frozen=True, slots=True)
+class _MovedRival:
+    """A rival in the units of an array, counted from its origin."""
+
+    rival: Rival
+    sensitivity: Fraction
+    origin: Score
+
+    def bounds(self) -> tuple[Real, Real]:
+        """Those of the rival, moved."""
+        low, high = self.rival.bounds()
+        moved = self._moved(low)
+        return moved, moved if high is low else self._moved(high)
+
+    def sharpen(self) -> None:
+        """The rival's."""
+        self.rival.sharpen()
+
+    def _moved(self, score: Real) -> Real:
+        return Formula(lambda ball: ball * exact_ball(self.sensitivity) - exact_ball(self.origin), score)
 
 
 def _of_floor(universe: Universe[C], floor: Score) -> Sequence[Crowd[C]]:

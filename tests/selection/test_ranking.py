@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from support.adversary import Descent, LazyUniverse
 from support.cases import every
 from support.conformance.protocol import check_universe
 
+from dpmine.selection.select import select
 from dpmine.selection.universes.dense import Dense, Levels
-from dpmine.selection.universes.protocol import Level
-from dpmine.selection.universes.ranking import BestRanks, Ranking
+from dpmine.selection.universes.protocol import Level, Remaining, Scaled
+from dpmine.selection.universes.ranking import ArrayRanking, BestRanks, Padded, Ranking, ranking_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -72,7 +75,7 @@ def test_best_ranks_are_a_universe(descent: Descent, count: int, padding: int) -
     """Dummies are ordinary candidates of score 0 there."""
     universe = BestRanks(Ranking(lazy(descent, padding=padding)), count)
     scores = [*(score for score in SORTED if score or not padding), *[0] * padding]
-    check_universe(universe, dict(enumerate(scores[:count], start=1)))
+    check_universe(universe, dict(enumerate(scores[:count])))
 
 
 def test_best_ranks_are_known_without_a_look_behind_them() -> None:
@@ -143,3 +146,50 @@ def test_more_candidates_than_dummies_leave_no_ranks_behind_the_last() -> None:
     assert ranking.head(0) == [Level(3, 1), Level(1, 2**130)]
     assert ranking.end_of_run(2) == 2**128
     assert ranking.score(2**128) == 1
+
+
+ARRAYS = {
+    "floats": np.array([0.5, 7.25, 0.0, 7.25, 3.5, 0.0, 1e-300]),
+    "integers": np.array([5, 0, 9, 5, 1, 0, 5], np.uint64),
+    "zeros": np.zeros(7),
+}
+
+
+@every("name", ARRAYS)
+@every("padding", [0, 2, 100])
+@every("view", ["plain", "scaled", "remaining", "both"])
+def test_ranks_of_an_array_are_those_of_its_levels(name: str, padding: int, view: str) -> None:
+    def universe() -> Any:
+        made: Any = Dense(ARRAYS[name])
+        if view in {"remaining", "both"}:
+            made = Remaining(made)
+            made.take(3)
+        if view in {"scaled", "both"}:
+            made = Scaled(made, Fraction(3, 7))
+        return Padded(made, padding)
+
+    ranking, levels = ranking_of(universe()), Ranking(universe())
+    assert isinstance(ranking, ArrayRanking)
+    assert ranking.length == ranking.known == levels.length
+    for rank in range(1, ranking.length + 1):
+        score = levels.score(rank)
+        assert ranking.score(rank) == ranking.score_at_least(rank) == score
+        assert ranking.score_bounds(rank) == (score, score)
+        assert ranking.level(rank) == levels.level(rank)
+        levels.score(levels.length)
+        assert ranking.end_of_run(rank) == levels.end_of_run(rank)
+        assert type(ranking.score(rank)) is type(score)
+
+
+def test_objects_have_no_array_to_be_ranked_by() -> None:
+    assert isinstance(ranking_of(Dense([Fraction(1, 3), 2])), Ranking)
+
+
+def test_no_level_is_made_of_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many distinct scores there are: a margin mechanism looks scores up, and draws from bands."""
+    monkeypatch.setattr(Dense, "head", None)
+    scores = np.random.default_rng(2).uniform(0, 10, 10**4)
+    for mechanism in ("large_margin", "large_margin_tight", "stable_maximiser"):
+        select(scores, mechanism=mechanism)
+    for mechanism in ("limited_domain", "limited_domain_permute_and_flip"):
+        select(scores, mechanism=mechanism, candidates="unknown")

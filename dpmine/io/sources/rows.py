@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import without_views
 from dpmine.io.source import Source, WrappedSource
 from dpmine.io.sources.row_expressions import RowExpressions, parsed_condition
+from dpmine.later import pc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

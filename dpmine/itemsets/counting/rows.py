@@ -215,7 +215,7 @@ def _parts(starts: NDArray[np.int64], catalogue: int) -> list[tuple[int, int]]:
     occurrences = int(starts[-1])
     affordable = occurrences // (2 * max(1, catalogue))
     count = max(1, min(_MOST_PARTS, affordable, occurrences // _PART))
-    wanted = np.linspace(0, occurrences, count + 1)[1:-1]
+    wanted = np.linspace(0, occurrences, count + 1, dtype=np.int64)[1:-1]  # beside floats all starts became floats
     return list(pairwise([0, *np.searchsorted(starts, wanted).tolist(), len(starts) - 1]))
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpmine.errors import BadData
 from dpmine.io.arrow import integer_array, integers_or, is_boolean, is_list, plain, text_array
 from dpmine.io.source import WrappedSource
+from dpmine.later import pc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

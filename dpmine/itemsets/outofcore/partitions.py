@@ -10,28 +10,20 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from dpmine.io.source import followed
 from dpmine.itemsets.counting.miner import Miner, ordered, support_of
 from dpmine.itemsets.outofcore.projection import Projector
-from dpmine.itemsets.outofcore.spill import CompactFile, SpillFile, scattered, settled, ways_for
+from dpmine.itemsets.outofcore.spill import CompactFile
 from dpmine.itemsets.outofcore.streams import (
     Census,
     Gathered,
-    ItemCodes,
-    NotSorted,
     PackedBaskets,
-    baskets_in,
-    chunks,
-    lines_of,
-    recoded,
     same_codes,
-    whole_units,
 )
 from dpmine.itemsets.transactions.interface import Baskets, SupportHistogram, SupportSource, Transactions
 from dpmine.itemsets.transactions.lists import Itemsets
@@ -42,13 +34,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpmine.io.source import Progress, Source
-    from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.outofcore.projection import Projected
     from dpmine.itemsets.transactions.memory import MemoryBudget
 
 
-_DEEPER = 3  # binary digits by which a threshold is lowered for each search that came before
 _LISTED_COPIES = 3  # the parts, the whole, and its order
 
 
@@ -58,6 +47,13 @@ class _Known(NamedTuple):
     threshold: int
     levels: SupportHistogram
     times: int
+
+
+class _Listed(NamedTuple):
+    """The itemsets of a size down to a threshold that have an item that is not resident, group by group."""
+
+    threshold: int
+    groups: list[Itemsets]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,14 +114,12 @@ class PartitionedBaskets(Transactions):
         return self._changed(Baskets.unions, self.labels)
 
     def _changed(self, change: Callable[[Baskets], Baskets], labels: pa.Array) -> PartitionedBaskets:
-        """Every partition changed, unit by unit, each time it is read; takes one pass."""
-        whole, census = self.parts, Census()
-
-        def parts() -> Iterator[Baskets]:
-            return (change(part) for part in whole())
-
-        for part in parts():
+        """Every partition changed, unit by unit, in a temporary file of its own; takes one pass."""
+        compact, census = CompactFile(), Census()
+        for part in map(change, self.parts()):
             census.add(part)
+            compact.append(PackedBaskets.of(part))
+        parts = partial(compact.parts, labels, self.unit)
         return replace(self, labels=labels, parts=parts, census=census.recoded(same_codes(len(labels))))
 
 
@@ -143,6 +137,7 @@ class PartitionedMiner(SupportSource):
         self._ranked_supports = self.item_supports[self._code_of]
         self._first_resident = _first_resident(baskets, self._code_of)
         self._known: dict[int, _Known] = {}
+        self._listed: dict[int, _Listed] = {}
         frequent = _restricted(baskets, self._code_of[self._first_resident :])
         pa.default_memory_pool().release_unused()  # what Arrow keeps for later reading would count twice
         self._resident = Miner(frequent)
@@ -150,9 +145,11 @@ class PartitionedMiner(SupportSource):
     def _itemsets(self, size: int, threshold: int, memory_limit: int | None) -> Itemsets:
         limit = self._baskets.budget.listing if memory_limit is None else memory_limit
         found = [self._resident.itemsets(size, threshold, memory_limit=limit)]
+        listed = self._listed.get(size)
+        if listed is not None and listed.threshold <= threshold:
+            return _ordered([*found, *(_reaching(part, threshold) for part in listed.groups)], limit)
         for group in self._groups(threshold):
-            behind = Miner(group.baskets).itemsets(size - 1, threshold, memory_limit=_room(found, limit))
-            found.append(Itemsets(group.itemsets(behind.items), behind.supports))
+            found.append(_found(group, Miner(group.baskets), size, threshold, _room(found, limit)))
         return _ordered(found, limit)
 
     def bounded_histogram(self, size: int, threshold: int, most: int | None) -> SupportHistogram | None:
@@ -184,7 +181,7 @@ class PartitionedMiner(SupportSource):
     def _support(self, codes: NDArray[np.int32]) -> int:
         """Where one of the items is not among the frequent ones, this takes a pass over the partitions."""
         itemset: list[int] = codes.tolist()
-        if np.isin(codes, self._code_of[self._first_resident :]).all():
+        if self._is_known(itemset):
             return self._resident.support(itemset)
         return sum(support_of(part, itemset) for part in self._baskets.parts())
 
@@ -194,18 +191,54 @@ class PartitionedMiner(SupportSource):
         return int(self._ranked_supports[self._first_resident - 1]) + 1 if self._first_resident else 1
 
     def _mined(self, size: int, threshold: int, before: _Known | None) -> _Known:
-        """The levels down to the threshold; where they take passes, much deeper from the second question on."""
+        """The levels down to the threshold; where they take passes, ever deeper from the third question on."""
         if threshold >= self.resident_threshold:
             return _Known(threshold, self._levels(size, threshold), 0)
         times = 0 if before is None else before.times + 1
-        deep = max(1, threshold >> (_DEEPER * times))
+        deep = max(1, threshold >> max(0, times - 1))
         return _Known(deep, self._levels(size, deep), times)
 
     def _levels(self, size: int, threshold: int) -> SupportHistogram:
+        """The itemsets that passes find are listed meanwhile, as long as they are few: most will be asked for."""
         counts = Counter(self._resident.histogram(size, threshold).to_dict())
+        listed: list[Itemsets] | None = []
         for group in self._groups(threshold):
-            counts.update(Miner(group.baskets).histogram(size - 1, threshold).to_dict())
+            miner = Miner(group.baskets)
+            if listed is not None:
+                try:
+                    listed.append(
+                        _found(group, miner, size, threshold, _room(listed, self._baskets.budget.listing // 4))
+                    )
+                except TooManyItemsets:
+                    listed = None
+            levels = miner.histogram(size - 1, threshold) if listed is None else _tallied(listed[-1])
+            counts.update(levels.to_dict())
+        if listed:
+            self._listed[size] = _Listed(threshold, listed)
         return SupportHistogram.of(counts)
+
+    def supports(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
+        """See `SupportSource`. What is bought of their items is brought into memory, for as many at once as fit."""
+        known = {number: self.support(itemset) for number, itemset in enumerate(itemsets) if self._is_known(itemset)}
+        others = [number for number in range(len(itemsets)) if number not in known]
+        found = self._passed([itemsets[number] for number in others])
+        return [support for _, support in sorted([*known.items(), *zip(others, found, strict=True)])]
+
+    def _passed(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
+        """The supports of itemsets that take a pass over the partitions."""
+        census, codes = self._baskets.census, sorted({code for itemset in itemsets for code in itemset})
+        occurrences = int(census.occurrences[codes].sum())
+        cost = resident_cost(occurrences, min(occurrences, census.baskets), self._baskets.catalogue_size)
+        if len(itemsets) < 2:
+            return super().supports(itemsets)
+        if cost > self._baskets.budget.projection:
+            middle = len(itemsets) // 2
+            return [*self._passed(itemsets[:middle]), *self._passed(itemsets[middle:])]
+        return Miner(_restricted(self._baskets, np.array(codes))).supports(itemsets)
+
+    def _is_known(self, itemset: Sequence[int]) -> bool:
+        """Whether the support takes no pass."""
+        return len(itemset) == 1 or bool(np.isin(itemset, self._code_of[self._first_resident :]).all())
 
     @cached_property
     def _projector(self) -> Projector:
@@ -239,6 +272,24 @@ def _restricted(baskets: PartitionedBaskets, codes: NDArray[np.int32]) -> Basket
     return gathered.baskets(baskets.labels, same_codes(len(wanted)), baskets.unit)
 
 
+def _found(group: Projected, miner: Miner, size: int, threshold: int, limit: int) -> Itemsets:
+    """The itemsets of a group, whose miner is given. Raises TooManyItemsets."""
+    behind = miner.itemsets(size - 1, threshold, memory_limit=limit)
+    return Itemsets(group.itemsets(behind.items), behind.supports)
+
+
+def _reaching(found: Itemsets, threshold: int) -> Itemsets:
+    """Those with at least this support."""
+    end = int(np.searchsorted(-found.supports, -threshold, side="right"))
+    return Itemsets(found.items[:end], found.supports[:end])
+
+
+def _tallied(found: Itemsets) -> SupportHistogram:
+    """Their levels."""
+    supports, counts = np.unique(found.supports, return_counts=True)
+    return SupportHistogram(supports[::-1], counts[::-1])
+
+
 def _room(found: list[Itemsets], limit: int) -> int:
     """What these leave of the limit; raises TooManyItemsets."""
     left = limit - _LISTED_COPIES * sum(part.items.nbytes + part.supports.nbytes for part in found)
@@ -255,96 +306,3 @@ def _ordered(found: list[Itemsets], limit: int) -> Itemsets:
     items = np.concatenate([part.items for part in found])
     supports = np.concatenate([part.supports for part in found])
     return Itemsets(*ordered(items, supports))
-
-
-_PROBE = 2**20  # bytes
-_WAYS_WHEN_UNKNOWN = 64
-
-
-@dataclass(frozen=True, eq=False)
-class Stream:
-    """Data that are read chunk by chunk."""
-
-    source: Source
-    plan: LayoutPlan
-    catalogue: pa.Array | None
-    budget: MemoryBudget
-    progress: Progress
-
-    def transactions(self, batches: Iterator[pa.RecordBatch] | None) -> Transactions:
-        """The transactions; `batches` are all that there is, where the data cannot be read again.
-
-        Raises BadParameter where the items, or the data of one unit, do not fit by themselves. Raises UnreadableFile
-        also where the disk for temporary files is full.
-        """
-        if batches is not None:
-            return self.in_any_order(batches)
-        try:
-            return self.in_order()
-        except NotSorted:
-            return self.in_any_order(self.batches())
-
-    def in_order(self) -> Transactions:
-        """The transactions of units in ascending order; raises NotSorted.
-
-        In memory where they fit there once they are coded, else in a temporary file.
-        """
-        codes, census, gathered, compact = self._codes(), Census(), Gathered(self.budget.gathered), CompactFile()
-        for lines in whole_units(self._lines(self._followed(self.batches()), codes), self.plan, self.budget.chunk // 2):
-            part = baskets_in(lines, self.plan)
-            census.add(part)
-            for packed in gathered.add(part):
-                compact.append(packed)
-        labels, places = codes.final()
-        pa.default_memory_pool().release_unused()  # what Arrow keeps after reading would count twice
-        if gathered.fit(labels):
-            return gathered.baskets(labels, places, self.plan.unit_name)
-        for packed in gathered.given_up():
-            compact.append(packed)
-        final = None if self.catalogue is not None else places
-        return self._partitioned(compact, labels, census.recoded(places), final)
-
-    def in_any_order(self, batches: Iterable[pa.RecordBatch]) -> PartitionedBaskets:
-        """The transactions, in temporary files."""
-        codes, census, units = self._codes(), Census(), self.plan.unit_columns
-        parts = scattered(self._lines(self._followed(batches), codes), units, self._ways())
-        labels, places = codes.final()
-        compact = CompactFile()
-        pa.default_memory_pool().release_unused()  # what Arrow keeps after reading would count twice
-        for lines in settled(parts, units, self.budget.chunk):
-            baskets = baskets_in(recoded(lines, places), self.plan, labels)
-            census.add(baskets)
-            compact.append(PackedBaskets.of(baskets))
-        return self._partitioned(compact, labels, census.recoded(same_codes(len(labels))))
-
-    def _partitioned(
-        self, compact: CompactFile, labels: pa.Array, census: Census, places: NDArray[np.int32] | None = None
-    ) -> PartitionedBaskets:
-        name = self.plan.unit_name
-        return PartitionedBaskets(labels, name, lambda: compact.parts(labels, name, places), census, self.budget)
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The columns, from the beginning."""
-        return self.source.batches(self.plan.columns)
-
-    def _codes(self) -> ItemCodes:
-        return ItemCodes(self.catalogue, self.budget.labels)
-
-    def _lines(self, batches: Iterable[pa.RecordBatch], codes: ItemCodes) -> Iterator[pa.Table]:
-        return lines_of(chunks(batches, self.plan, self.budget.chunk // 2), self.source, self.plan, codes)
-
-    def _followed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return followed(batches, self.source, self.progress)
-
-    def _ways(self) -> int:
-        rows = self.source.rows
-        if rows is None:
-            return _WAYS_WHEN_UNKNOWN
-        return ways_for(self.plan.line_bytes * rows, self.budget.chunk)
-
-
-def require_disk() -> None:
-    """UnreadableFile where temporary files would find no room."""
-    file = SpillFile()
-    file.append(bytes(_PROBE))
-    file.close()

@@ -20,7 +20,7 @@ from dpmine.io.arrow import integer_array, integers, integers_or, is_mixed, is_t
 from dpmine.io.python_values import plain_labels
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.counting.rows import item_supports
-from dpmine.itemsets.ingest.encode import MOST_ITEMS, coded, is_ascending, narrow, sort_rows
+from dpmine.itemsets.ingest.encode import MOST_ITEMS, coded, extent, is_ascending, narrow, sort_rows
 from dpmine.itemsets.ingest.layouts import Layout
 from dpmine.itemsets.ingest.lines import Cells, batch_cost, grouped, lines_in
 from dpmine.itemsets.transactions.interface import starts_of
@@ -65,7 +65,7 @@ class ItemCodes:
                 "The different items alone do not fit into the memory limit: raise `memory`, or give a "
                 "catalogue of the items that matter."
             )
-        return np.append(codes, -1).astype(np.int32)[items]
+        return np.append(codes, -1).astype(np.int32).take(items)
 
     def final(self) -> tuple[pa.Array, NDArray[np.int32]]:
         """The labels sorted, and the position among them of every code."""
@@ -106,8 +106,11 @@ class Census:
 
     def add(self, part: Baskets) -> None:
         """Count the units of a partition, which has none of the others'."""
-        self.supports = _sum(self.supports, item_supports(part))
-        self.occurrences = _sum(self.occurrences, np.bincount(part.items, minlength=part.catalogue_size))
+        supports = item_supports(part)
+        one_each = part.one_basket_each
+        occurrences = supports if one_each else np.bincount(part.items, minlength=part.catalogue_size)
+        self.supports = _sum(self.supports, supports)
+        self.occurrences = _sum(self.occurrences, occurrences)
         self.units += part.total_units
         self.baskets += part.basket_count
 
@@ -122,7 +125,7 @@ class Census:
 def _sum(before: NDArray[np.int64], more: NDArray[np.int64]) -> NDArray[np.int64]:
     """The sum of counts, the shorter ones continued by 0."""
     if len(before) < len(more):
-        before, more = more.astype(np.int64), before
+        before, more = more.astype(np.int64), before  # a copy
     before[: len(more)] += more
     return before
 
@@ -175,7 +178,7 @@ class Gathered:
         self._parts.reverse()
         while self._parts:
             part = self._parts.pop()
-            items[filled : filled + len(part.items)] = places[part.items]
+            np.take(places, part.items, out=items[filled : filled + len(part.items)], mode="clip")  # unchecked
             filled += len(part.items)
         sort_rows(items, starts)
         return BasketsInMemory(labels, items, starts, owned, unit, empty_units)
@@ -184,8 +187,17 @@ class Gathered:
 ITEM_COLUMN = "item"
 
 
+_TABLE = 32_000_000  # bytes while the rows are coded and grouped
+_MOST_TABLES = 16  # that one unit's rows can fill
+
+
 def chunks(batches: Iterable[pa.RecordBatch], plan: LayoutPlan, limit: int) -> Iterator[pa.Table]:
-    """The rows in tables that take about `limit` bytes while they are coded and grouped, or are a single row."""
+    """The rows in tables that take about `limit` bytes while they are coded and grouped, or are a single row.
+
+    Tables are small where the limit is large: arrays of a few megabytes stay in caches, and their memory is used again.
+    A unit that fills many tables is looked through with each of them, so they are no smaller than a share of the limit.
+    """
+    limit = max(limit // _MOST_TABLES, min(limit, _TABLE))
     taken: list[pa.RecordBatch] = []
     cost = 0
     for batch in batches:
@@ -310,6 +322,11 @@ def _last_unit(lines: pa.Table, names: tuple[str, ...]) -> int:
     """Where the last unit starts; raises NotSorted."""
     if not lines.num_rows:  # perhaps keys without any value, which Arrow does not compare
         return 0
+    if len(names) == 1 and pa.types.is_signed_integer(lines.schema.field(names[0]).type):
+        units = integers(lines.column(names[0]))
+        if not extent(units)[2]:
+            raise NotSorted
+        return int(np.searchsorted(units, units[-1]))
     less = np.zeros(lines.num_rows - 1, np.bool_)
     equal = ~less
     for name in names:

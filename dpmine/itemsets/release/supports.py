@@ -180,7 +180,7 @@ def released_counts(
     coded = [sorted(codes[item] for item in itemset) for itemset in itemsets]
     return release(
         itemsets,
-        list(map(miner.support, coded)),
+        miner.supports(coded),
         unions=_union_supports(baskets, coded, sorted(codes.values())) if unions else None,
         noise=noise,
         consistency=Consistency.MONOTONE if subsets else Consistency.AS_DRAWN,
@@ -194,7 +194,7 @@ def _union_supports(baskets: Transactions, itemsets: Sequence[Sequence[int]], it
         return []
     miner = baskets.projected(items).unions().miner()
     place = {code: number for number, code in enumerate(items)}
-    return [miner.support([place[code] for code in itemset]) for itemset in itemsets if len(itemset) > 1]
+    return miner.supports([[place[code] for code in itemset] for itemset in itemsets if len(itemset) > 1])
 
 
 def release(

@@ -222,11 +222,8 @@ class SupportSource(ABC):
         The numbering is a function of the transactions, `size` and `support`. Item codes increase. Raises BadParameter
         when there are not more than `n` such itemsets.
         """
-        found: Sequence[int] | None
-        if size > 1:
-            found = self._nth(size, support, n)
-        else:
-            found = np.flatnonzero(self.item_supports == support)[n : n + 1].tolist()
+        single = np.flatnonzero(self.item_supports == support)[n : n + 1].tolist()
+        found = single if size == 1 else self._nth(size, support, n)
         if not found:
             raise BadParameter("n must be smaller than the number of itemsets with that support.")
         return tuple(found)
@@ -236,6 +233,10 @@ class SupportSource(ABC):
         codes = distinct_codes(itemset, len(self.item_supports))
         least = int(self.item_supports[codes].min())
         return self._support(codes) if len(codes) > 1 and least else least
+
+    def supports(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
+        """The support of each. Engines that go through the data for one go through them together for all."""
+        return [self.support(itemset) for itemset in itemsets]
 
     # The same for itemsets of two items and more.
 

@@ -19,7 +19,7 @@ from dpmine.selection.universes.protocol import C
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.selection.universes.protocol import Score
-    from dpmine.selection.universes.ranking import Ranking
+    from dpmine.selection.universes.ranking import AnyRanking
 
 
 class Hazard(Protocol):
@@ -41,13 +41,13 @@ class Hazard(Protocol):
         ...
 
 
-def first_stop(hazard: Hazard, ranking: Ranking[C], *, bits: BitSource) -> int | None:
+def first_stop(hazard: Hazard, ranking: AnyRanking[C], *, bits: BitSource) -> int | None:
     """The first ℓ < `ranking.length` at which trial ℓ stops; None when none does."""
     return _Search(hazard, ranking, bits).run()
 
 
 class _Search(Generic[C]):
-    def __init__(self, hazard: Hazard, ranking: Ranking[C], bits: BitSource) -> None:
+    def __init__(self, hazard: Hazard, ranking: AnyRanking[C], bits: BitSource) -> None:
         self._hazard = hazard
         self._ranking = ranking
         self._bits = bits

@@ -37,13 +37,14 @@ from dpmine.selection.distributions.stopping import (
 from dpmine.selection.draws import draw_from_best
 from dpmine.selection.mechanisms.first_stop import first_stop
 from dpmine.selection.mechanisms.mechanism import DrawStage, EarlyStopStage, Mechanism, SearchStage, Stage
-from dpmine.selection.universes.ranking import Padded, Ranking
+from dpmine.selection.universes.ranking import Padded, ranking_of
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.selection.distributions.profile import FloatArray, Ladder, LevelDistribution, Profile
     from dpmine.selection.mechanisms.first_stop import Hazard
     from dpmine.selection.universes.protocol import C, Score, Universe
+    from dpmine.selection.universes.ranking import AnyRanking
 
 
 class MarginMechanism(Mechanism):
@@ -90,7 +91,7 @@ class MarginMechanism(Mechanism):
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
         """The winner among the candidates that stand out; None when nothing does."""
-        ranking = Ranking(universe)
+        ranking = ranking_of(universe)
         size = first_stop(self.hazard(universe.top(), bits=bits), ranking, bits=bits)
         if size is None and universe.padding:
             return None
@@ -328,7 +329,7 @@ class StableMaximiser(Mechanism):
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
         """The maximiser, or None."""
-        ranking = Ranking(Padded(universe, 2) if universe.padding else universe)
+        ranking = ranking_of(Padded(universe, 2) if universe.padding else universe)
         if not self._is_stable(ranking, bits):
             return None
         best = ranking.level(1)
@@ -358,7 +359,7 @@ class StableMaximiser(Mechanism):
         """The second best."""
         return "the runner-up"
 
-    def _is_stable(self, ranking: Ranking[C], bits: BitSource) -> bool:
+    def _is_stable(self, ranking: AnyRanking[C], bits: BitSource) -> bool:
         """A universe of one candidate has no runner-up: its maximiser is the same on every data set."""
         if ranking.length == 1:
             return True

@@ -17,7 +17,7 @@ from dpmine.selection.draws import draws_from_best
 from dpmine.selection.mechanisms.mechanism import ListWay, Mechanism
 from dpmine.selection.mechanisms.report_noisy_max import StandardNoise, winner_masses
 from dpmine.selection.universes.protocol import C
-from dpmine.selection.universes.ranking import Padded, Ranking
+from dpmine.selection.universes.ranking import Padded, ranking_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dpmine.privacy import Neighbors
     from dpmine.selection.distributions.profile import LevelDistribution, Profile
     from dpmine.selection.universes.protocol import Score, Universe
+    from dpmine.selection.universes.ranking import AnyRanking
 
 DEFAULT_KBAR = 2**20
 _AUDITED_KBAR = 4
@@ -63,7 +64,7 @@ class KeptDomain(Mechanism):
     def draws(self, universe: Universe[C], places: int, *, bits: BitSource) -> Iterator[C | None]:
         """The `places` largest in order, None for a dummy, up to where "nothing" comes."""
         padded = Padded(universe, self.kbar + 1)
-        ranking = Ranking(padded)
+        ranking = ranking_of(padded)
         above = Formula(lambda noise: self._slack() + noise, draw(self.noise(), bits=bits))
         nothing = _Nothing(ranking, self.kbar + 1, above)
         return draws_from_best(padded, ranking, self.kbar, self.noise(), places=places, bits=bits, rival=nothing)
@@ -151,7 +152,7 @@ class LimitedDomainPermuteAndFlip(KeptDomain):
 class _Nothing(Generic[C]):
     """The outcome "nothing": it grows with c(k̄+1), which is looked up only as closely as the contest asks."""
 
-    def __init__(self, ranking: Ranking[C], rank: int, above: Real) -> None:
+    def __init__(self, ranking: AnyRanking[C], rank: int, above: Real) -> None:
         """`above` is how far the noisy score lies above that of the rank."""
         self._ranking = ranking
         self._rank = rank

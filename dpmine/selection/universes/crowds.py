@@ -127,7 +127,7 @@ class Bands:
         self._places: dict[int, NDArray[np.intp]] = {}
 
     def crowds(self, padding: int, gone: Collection[int] = ()) -> Sequence[Crowd[int]]:
-        """All of them, and that of `padding` dummies of score 0; the origin is the score of rank `count`.
+        """All of them, and that of `padding` dummies of score 0.
 
         Those that are `gone` are not counted; a band may still draw them.
         """
@@ -137,8 +137,13 @@ class Bands:
             keys = Counter(self._keys[list(gone)].tolist())
             sizes = [size - keys[key] for key, size in enumerate(sizes)]
         bands = [_Band(self, key, size, is_level=key < self._levels) for key, size in enumerate(sizes) if size]
-        dummies = [Members(Level(-exact(self._origin), padding), None)] if padding else []
+        dummies = [Members(Level(-self.origin, padding), None)] if padding else []
         return [*[_Single(self, place) for place in above], *bands, *dummies]
+
+    @property
+    def origin(self) -> Score:
+        """The score of rank `count`."""
+        return exact(self._origin)
 
     def score(self, place: int) -> Ball:
         """The score at a place, counted from the origin."""

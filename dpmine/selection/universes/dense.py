@@ -186,7 +186,9 @@ class Dense(Array):
         """Its exact score."""
         return exact(self._scores[candidate])
 
-    def crowds(self, scale: Fraction, count: int, gone: Collection[Any] = ()) -> Sequence[Crowd[int]] | None:
+    def crowds(
+        self, scale: Fraction, count: int, gone: Collection[Any] = ()
+    ) -> tuple[Score, Sequence[Crowd[int]]] | None:
         """All candidates but those gone, and dummies, for a race with noise of that scale; None of objects.
 
         Bands that are made without the first ones of a list serve the next ones, too.
@@ -196,7 +198,17 @@ class Dense(Array):
         rank, found = count + len(gone), self._bands
         if found is None or found[0] != scale or found[1].rank < min(rank, self.size):
             found = self._bands = scale, Bands(self._scores, scale, 2 * rank if gone else rank)
-        return found[1].crowds(self.padding, gone)
+        return found[1].origin, found[1].crowds(self.padding, gone)
+
+    def ascending(self, gone: Collection[Any] = ()) -> Numbers | None:
+        """The scores of all candidates but those gone, sorted; None of objects."""
+        if self._scores.dtype.kind == "O":
+            return None
+        return np.sort(np.delete(self._scores, list(gone))) if gone else self._sorted
+
+    @cached_property
+    def _sorted(self) -> Numbers:
+        return np.sort(self._scores)
 
     def head(self, floor: Score) -> Sequence[Level]:
         """All levels with score ≥ floor."""

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, ru
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Sequence
 
+    from numpy.typing import NDArray
+
     from dpmine.exact.bits import BitSource
     from dpmine.exact.reals import Ball
 
@@ -136,8 +138,15 @@ class Array(ABC):
     """Numbered candidates whose scores are in memory: any of them can be looked up, and all put into crowds."""
 
     @abstractmethod
-    def crowds(self, scale: Fraction, count: int, gone: Collection[Any]) -> Sequence[Crowd[int]] | None:
-        """All but those that are gone, for a race with noise of that scale for `count` places; None where it cannot."""
+    def crowds(self, scale: Fraction, count: int, gone: Collection[Any]) -> tuple[Score, Sequence[Crowd[int]]] | None:
+        """All but those that are gone, for a race with noise of that scale for `count` places, behind their origin.
+
+        None where it cannot.
+        """
+
+    @abstractmethod
+    def ascending(self, gone: Collection[Any]) -> NDArray[Any] | None:
+        """The scores of all but those that are gone, sorted; None where they are not numbers of one type."""
 
     @abstractmethod
     def score(self, candidate: int) -> Score:
@@ -254,16 +263,28 @@ class Scaled(Generic[C]):
         return candidate, self._down(score)
 
     def _down(self, score: Score) -> Score:
-        return _plain(Fraction(score) / self.sensitivity)
+        return plain(Fraction(score) / self.sensitivity)
 
     def _up(self, score: Score) -> Score:
-        return _plain(score * self.sensitivity)
+        return plain(score * self.sensitivity)
+
+
+def array_behind(universe: object) -> tuple[Array | None, Fraction, set[Any]]:
+    """The array that views are made of, None for others; what its scores are divided by; candidates that are gone."""
+    sensitivity, gone = Fraction(1), set[Any]()
+    while isinstance(universe, Scaled | Remaining):
+        if isinstance(universe, Remaining):
+            gone |= universe.taken.keys()
+        else:
+            sensitivity *= universe.sensitivity
+        universe = universe.inner
+    return universe if isinstance(universe, Array) else None, sensitivity, gone
 
 
 def _looked_up(universe: object, candidate: Any) -> Score:
     """The score of an array's candidate. Raises KeyError for other universes."""
     if isinstance(universe, Scaled):
-        return _plain(_looked_up(universe.inner, candidate) / universe.sensitivity)
+        return plain(_looked_up(universe.inner, candidate) / universe.sensitivity)
     if isinstance(universe, Remaining):
         return _looked_up(universe.inner, candidate)
     if isinstance(universe, Array):
@@ -271,6 +292,6 @@ def _looked_up(universe: object, candidate: Any) -> Score:
     raise KeyError
 
 
-def _plain(score: Fraction) -> Score:
+def plain(score: Fraction) -> Score:
     """Integers as int, so that levels of integers compare and print as integers."""
     return int(score) if score.denominator == 1 else score

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from fractions import Fraction
 from itertools import accumulate
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Generic, TypeAlias
+
+import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
-from dpmine.selection.universes.protocol import C, Level, Score, Universe
+from dpmine.selection.universes.crowds import exact
+from dpmine.selection.universes.dense import Dense
+from dpmine.selection.universes.protocol import C, Level, Scaled, Score, Universe, array_behind, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.exact.bits import BitSource
+    from dpmine.selection.universes.crowds import Numbers
 
 
 class Padded(Generic[C]):
@@ -21,6 +27,7 @@ class Padded(Generic[C]):
 
     def __init__(self, universe: Universe[C], dummies: int) -> None:
         """Raises BadParameter for scores below 0."""
+        self.inner = universe
         self.least = universe.least
         if self.least < 0:
             raise BadParameter("This mechanism adds dummies of score 0, so scores must be at least 0.")
@@ -112,6 +119,10 @@ class Ranking(Generic[C]):
         run = bisect_left(self._ends, rank)
         return self._levels[run] if run < len(self._levels) else None
 
+    def best(self, count: int) -> BestRanks[C]:
+        """The ranks 1 … `count` as a universe."""
+        return BestRanks(self, count)
+
     @property
     def bottom(self) -> Score:
         """A lower bound on all scores."""
@@ -128,8 +139,69 @@ class Ranking(Generic[C]):
         self._ends = list(accumulate(level.count for level in self._levels))
 
 
+class ArrayRanking:
+    """The same of an array's candidates: a rank's score is looked up among the sorted ones, and no level is made."""
+
+    def __init__(self, ascending: Numbers, sensitivity: Fraction, padding: int) -> None:
+        """`ascending`: all scores, to be divided by `sensitivity`; only those above 0 count where there are dummies."""
+        first = int(np.searchsorted(ascending, 0, side="right")) if padding else 0
+        self._scores = ascending[first:]
+        self._sensitivity = sensitivity
+        self.length: int = padding or len(ascending)
+        self.known = self.length
+        """Everything is."""
+
+    def score(self, rank: int) -> Score:
+        """c(rank), 1 ≤ rank ≤ length."""
+        return plain(Fraction(exact(self._scores[-rank])) / self._sensitivity) if rank <= len(self._scores) else 0
+
+    def score_at_least(self, rank: int) -> Score:
+        """The score."""
+        return self.score(rank)
+
+    def score_bounds(self, rank: int) -> tuple[Score, Score]:
+        """The score, twice."""
+        score = self.score(rank)
+        return score, score
+
+    def deepen(self) -> None:
+        """Nothing is left to find out."""
+
+    def end_of_run(self, rank: int) -> int:
+        """The last rank that has the score of the rank `rank`."""
+        if rank > len(self._scores):
+            return self.length
+        return min(len(self._scores) - self._begin(rank), self.length)
+
+    def level(self, rank: int) -> Level | None:
+        """The level that holds the rank; None for a dummy."""
+        if rank > len(self._scores):
+            return None
+        end = int(np.searchsorted(self._scores, self._scores[-rank], side="right"))
+        return Level(self.score(rank), end - self._begin(rank))
+
+    def best(self, count: int) -> Scaled[int]:
+        """The ranks 1 … `count` as an array of its own, with dummies."""
+        kept = self._scores[max(0, len(self._scores) - count) :]
+        return Scaled(Dense(np.ascontiguousarray(kept[::-1]), count - len(kept)), self._sensitivity)
+
+    def _begin(self, rank: int) -> int:
+        """The first place in ascending order that has the score of the rank."""
+        return int(np.searchsorted(self._scores, self._scores[-rank]))
+
+
+AnyRanking: TypeAlias = Ranking[C] | ArrayRanking
+
+
+def ranking_of(universe: Universe[C]) -> AnyRanking[C]:
+    """The ranking that takes the least time."""
+    array, sensitivity, gone = array_behind(universe.inner if isinstance(universe, Padded) else universe)
+    ascending = None if array is None else array.ascending(gone)
+    return Ranking(universe) if ascending is None else ArrayRanking(ascending, sensitivity, universe.padding)
+
+
 class BestRanks(Generic[C]):
-    """Ranks 1 … `count` of a ranking; a candidate is its rank. Dummies among them are ordinary candidates here."""
+    """Ranks 1 … `count` of a ranking, numbered from 0. Dummies among them are ordinary candidates here."""
 
     padding = 0
 
@@ -166,12 +238,12 @@ class BestRanks(Generic[C]):
         return self._ranking.lower(floor)
 
     def member(self, level: Level, *, bits: BitSource) -> int:
-        """A uniform rank of the level."""
+        """A uniform one of the level."""
         before = sum(better.count for better in self._ranking.head(level.score) if better.score > level.score)
-        return before + 1 + uniform_below(level.count, bits=bits)
+        return before + uniform_below(level.count, bits=bits)
 
     def tail(self, floor: Score, *, bits: BitSource) -> tuple[int, Score]:
-        """A uniform rank behind the head, and its score: this may look deeper into the universe."""
+        """A uniform one behind the head, and its score: this may look deeper into the universe."""
         before = sum(level.count for level in self.head(floor))
-        rank = before + 1 + uniform_below(self.size - before, bits=bits)
-        return rank, self._ranking.score(rank)
+        place = before + uniform_below(self.size - before, bits=bits)
+        return place, self._ranking.score(place + 1)

@@ -21,12 +21,13 @@ from support.reading import IN_CHUNKS, read_baskets
 from dpmine.errors import BadParameter
 from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.outofcore import partitions as outofcore
+from dpmine.itemsets.outofcore import reading
 from dpmine.itemsets.outofcore.partitions import PartitionedBaskets, PartitionedMiner
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.interface import Baskets
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from dpmine.itemsets.transactions.interface import SupportSource, Transactions
@@ -96,6 +97,8 @@ def same_members(miner: SupportSource, truth: Miner, size: int) -> None:
         assert len(members) == min(count, 20)
         assert {truth.support(member) for member in members} == {support}
         assert {miner.support(member) for member in members} == {support}
+        together = [*sorted(members), *sorted(members)[:1], min(members)[:1]]
+        assert miner.supports(together) == list(map(truth.support, together))
         with pytest.raises(BadParameter):
             miner.nth(size, support, count)
 
@@ -113,7 +116,7 @@ def test_sorted_units_are_not_divided(rows: list[Row], budget: MemoryBudget, kin
     table = long_table([*rows, (13, 1, 1)], kind)
     table = pa.Table.from_batches(table.to_batches(max_chunksize=7))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outofcore, "scattered", None)
+        patch.setattr(reading, "scattered", None)
         same_answers(partitioned(table, NAMED, budget), read_baskets(table, NAMED).baskets)
 
 
@@ -255,7 +258,7 @@ def test_small_data_stay_in_memory() -> None:
 def test_uneven_partitions_are_divided_again() -> None:
     table = long_table([(unit, 1, item) for unit in range(300) for item in range(4)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dpmine.itemsets.outofcore.partitions._WAYS_WHEN_UNKNOWN", 2)
+        patch.setattr("dpmine.itemsets.outofcore.reading._WAYS_WHEN_UNKNOWN", 2)
         found = partitioned(in_batches(table), NAMED, IN_CHUNKS)
     assert sum(1 for _ in found.parts()) > 2
     same_answers(found, read_baskets(table, NAMED).baskets)
@@ -314,3 +317,51 @@ def test_sorted_units_are_gathered_while_they_fit(rows: list[Row], room: int, ki
     for name in ("items", "basket_starts", "unit_starts"):
         assert getattr(found, name).tolist() == getattr(truth, name).tolist()
     same_answers(read_transactions(table, NAMED, memory=replace(ROOMY_ENOUGH, gathered=room)).transactions, truth)
+
+
+def passes_of(found: PartitionedBaskets) -> tuple[PartitionedBaskets, list[int]]:
+    """The transactions, and a list that grows with each pass over their partitions."""
+    passes: list[int] = []
+
+    def counted() -> Iterator[Baskets]:
+        passes.append(1)
+        return found.parts()
+
+    return replace(found, parts=counted), passes
+
+
+def random_rows() -> list[Row]:
+    """Sixty baskets of a few of ten items."""
+    generator = np.random.default_rng(5)
+    return [(unit, 0, int(item)) for unit in range(60) for item in np.unique(generator.integers(0, 10, 6))]
+
+
+def test_itemsets_that_were_counted_take_no_other_pass() -> None:
+    """Those found for the levels are listed from what was found; where they were too many, they are found again."""
+    rows = random_rows()
+    for listing, again in ((10**6, False), (0, True)):
+        budget = replace(LARGER, resident=0, projection=9000, listing=listing)
+        found, passes = passes_of(partitioned(long_table(rows), NAMED, budget))
+        miner, truth = found.miner(), read_baskets(long_table(rows), NAMED).baskets.miner()
+        levels = miner.histogram(2, 3)
+        assert levels.to_dict() == truth.histogram(2, 3).to_dict()
+        before = len(passes)
+        for threshold in (3, 12):
+            listed, expected_list = miner.itemsets(2, threshold, memory_limit=10**6), truth.itemsets(2, threshold)
+            assert listed.items.tolist() == expected_list.items.tolist()
+            assert listed.supports.tolist() == expected_list.supports.tolist()
+        assert (len(passes) > before) == again
+
+
+def test_supports_share_a_pass() -> None:
+    """As many itemsets as fit into memory together; half of them each time where they do not."""
+    rows = random_rows()
+    truth = read_baskets(long_table(rows), NAMED).baskets.miner()
+    pairs = truth.itemsets(2, 1).items.tolist()
+    for projection, most in ((10**6, 1), (9000, 20)):
+        found, passes = passes_of(partitioned(long_table(rows), NAMED, replace(NONE_RESIDENT, projection=projection)))
+        miner = found.miner()
+        before = len(passes)
+        assert miner.supports(pairs) == list(map(truth.support, pairs))
+        assert 1 <= len(passes) - before <= most
+    assert len(passes) - before > 1
