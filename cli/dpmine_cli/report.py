@@ -37,8 +37,7 @@ def report(line: CommandLine) -> None:
 
     options = {name: getattr(line, name) for name in ("retry", "window", "evidence", "ledger_must_exist")}
     prepared = PreparedReport.of(line.jobs, line.output, line.results, named=_NAMED, guard=guard, **options)
-    pending = [step.job for step in prepared.batch.steps if step.pending]
-    for text in dict.fromkeys(text for job in pending for text in job.notices):
+    for text in prepared.batch.notices:
         line.messages.notice(as_keys(text))
     if line.dry_run:
         print(f"Results are kept in '{prepared.store.folder}'.")

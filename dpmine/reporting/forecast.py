@@ -47,6 +47,11 @@ class WindowsForecast(ShownAsText):
         return self.batches[-1].afterwards
 
     @property
+    def notices(self) -> tuple[str, ...]:
+        """As `Batch.notices`, of all windows."""
+        return tuple(dict.fromkeys(text for batch in self.batches for text in batch.notices))
+
+    @property
     def paths(self) -> Sequence[str]:
         """As `Batch.paths`; the inputs of all windows are the same."""
         return self.batches[-1].paths

@@ -174,6 +174,11 @@ class Batch(ShownAsText):
         return f"{step.job.name}: {free}; no charge"
 
     @property
+    def notices(self) -> tuple[str, ...]:
+        """What the jobs that are run have to say before they read; each once."""
+        return tuple(dict.fromkeys(text for step in self.steps if step.pending for text in step.job.notices))
+
+    @property
     def paths(self) -> list[str]:
         """The inputs of the jobs, and public catalogues in files."""
         jobs = [step.job for step in self.steps]
