@@ -22,9 +22,10 @@ from dpmine.errors import BadLedger, BadParameter, NotReady
 from dpmine.io.atomic import write_whole
 from dpmine.ledger.ledger import KeyedLedger, Ledger
 from dpmine.ledger.results import SharedResults
-from dpmine.reporting import batch, windows
+from dpmine.reporting import windows
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.store import ResultsFolder
+from dpmine.reporting.terms import Charges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,16 +101,16 @@ def test_two_that_start_at_once_end_well_and_have_all_results(shop: Shop) -> Non
 def test_what_another_machine_does_between_budget_and_results_is_no_loss(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = batch.Charges.of
+    known = Charges.of
 
     def meanwhile(*arguments: Any, all_parts: bool = False) -> Any:
         if not all_parts:  # asked by a batch that has read the budget, and not by a choice of windows
-            monkeypatch.setattr(batch.Charges, "of", known)
+            monkeypatch.setattr(Charges, "of", known)
             run(shop, "a", "2025-W03").raise_failures()
         return known(*arguments, all_parts=all_parts)
 
     Ledger(shop.url).grant("shop", epsilon=52000, delta=0.052)
-    monkeypatch.setattr(batch.Charges, "of", meanwhile)
+    monkeypatch.setattr(Charges, "of", meanwhile)
     store = ResultsFolder(shop.path / "b" / "results")
     other = windows.WindowRun.of(read_job_file(shop.write()), store, "2025-W03")
     assert other is not None
