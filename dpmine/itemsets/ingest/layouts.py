@@ -344,7 +344,7 @@ def _check_item(name: str, kind: pa.DataType) -> None:
 def _way(name: str, kind: pa.DataType) -> str:
     """What to do about a column whose type is no key's and no item's."""
     if has_form(kind):
-        return f"Name it as what it is, such as `item={name!r}`, and its values are texts."
+        return f"Name it as what it is, such as `item={name!r}`, and its values are texts (on Spark, cast it to texts)."
     if as_text_type(plain(kind)) != plain(kind):
         return f"If a Parquet or Arrow file holds text in it, say so: `types={f'{name}=text'!r}`."
     return "Cast the column first (floats that are whole numbers to int64)."
