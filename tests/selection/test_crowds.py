@@ -183,6 +183,22 @@ def test_law_of_scaled_scores_without_some(kind: str) -> None:
         assert chi_square_p(seen, law) > 1e-9
 
 
+def test_a_band_draws_all_that_are_left() -> None:
+    """Also those behind as many places as are left. One is missed with a probability below 1e-20."""
+    (band,) = Bands(np.zeros(20), SCALE, 1).crowds(0, gone=range(10))
+    assert band.size == 10
+    assert {band.draw(bits=SystemBits())[0] for _ in range(1000)} >= set(range(10, 20))
+
+
+@BY_NOISE
+def test_law_of_equals_without_some(kind: str) -> None:
+    """The last of a band is chosen as often as others: it is missed with a probability below 1e-20."""
+    left = Remaining(Dense(np.zeros(20)))
+    for place in range(17):
+        left.take(place)
+    assert {next(noisy_order(left, NOISES[kind][0], bits=SystemBits())) for _ in range(150)} == {17, 18, 19}
+
+
 @BY_NOISE
 @every("count", [1, 7, 300, 1000])
 def test_all_of_an_array_is_a_permutation(kind: str, count: int) -> None:

@@ -177,7 +177,8 @@ class _Band:
         return -self._bands.depth(self._key)
 
     def draw(self, *, bits: BitSource) -> tuple[int, int]:
-        place = int(self._bands.places(self._key)[uniform_below(self.size, bits=bits)])
+        places = self._bands.places(self._key)  # with those that are gone, which `size` does not count
+        place = int(places[uniform_below(len(places), bits=bits)])
         return place, place
 
 
