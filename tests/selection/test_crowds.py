@@ -99,10 +99,18 @@ def test_integers_on_the_edges_of_bands(scale: Fraction, count: int) -> None:
         check_bands(edges, scale, count)
 
 
-@every("scale", [Fraction(1, 10**400), Fraction(10**400), Fraction(2**1000), Fraction(1, 2**1000)])
+@every(
+    "scale",
+    [Fraction(1, 10**400), Fraction(10**400), *map(Fraction, (2**1000, 2**1022, 2**1023)), Fraction(1, 2**1000)],
+)
 def test_scales_beyond_floats(scale: Fraction) -> None:
     tiny, huge = 5e-324, 1.7976931348623157e308
     check_bands(np.array([tiny, -tiny, 0.0, huge, -huge, 1.0, 2.0**-1022] * 4), scale, 1)
+
+
+@every("power", range(985, 1005))
+def test_scales_whose_inverse_is_close_to_the_largest_float(power: int) -> None:
+    check_bands(np.arange(-40, 40) * 2.0 ** (-power - 3), Fraction(1, 2**power), 1)
 
 
 def test_differences_that_are_rounded_upwards() -> None:
