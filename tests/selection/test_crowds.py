@@ -99,10 +99,18 @@ def test_integers_on_the_edges_of_bands(scale: Fraction, count: int) -> None:
         check_bands(edges, scale, count)
 
 
-@every("scale", [Fraction(1, 10**400), Fraction(10**400), Fraction(2**1000), Fraction(1, 2**1000)])
+@every(
+    "scale",
+    [Fraction(1, 10**400), Fraction(10**400), *map(Fraction, (2**1000, 2**1022, 2**1023)), Fraction(1, 2**1000)],
+)
 def test_scales_beyond_floats(scale: Fraction) -> None:
     tiny, huge = 5e-324, 1.7976931348623157e308
     check_bands(np.array([tiny, -tiny, 0.0, huge, -huge, 1.0, 2.0**-1022] * 4), scale, 1)
+
+
+@every("power", range(985, 1005))
+def test_scales_whose_inverse_is_close_to_the_largest_float(power: int) -> None:
+    check_bands(np.arange(-40, 40) * 2.0 ** (-power - 3), Fraction(1, 2**power), 1)
 
 
 def test_differences_that_are_rounded_upwards() -> None:
@@ -181,6 +189,22 @@ def test_law_of_scaled_scores_without_some(kind: str) -> None:
         remaining.take(2)
         seen = tally(lambda universe=universe: next(noisy_order(universe, noise, bits=bits)), draws(2_000))  # type: ignore[misc]
         assert chi_square_p(seen, law) > 1e-9
+
+
+def test_a_band_draws_all_that_are_left() -> None:
+    """Also those behind as many places as are left. One is missed with a probability below 1e-20."""
+    (band,) = Bands(np.zeros(20), SCALE, 1).crowds(0, gone=range(10))
+    assert band.size == 10
+    assert {band.draw(bits=SystemBits())[0] for _ in range(1000)} >= set(range(10, 20))
+
+
+@BY_NOISE
+def test_law_of_equals_without_some(kind: str) -> None:
+    """The last of a band is chosen as often as others: it is missed with a probability below 1e-20."""
+    left = Remaining(Dense(np.zeros(20)))
+    for place in range(17):
+        left.take(place)
+    assert {next(noisy_order(left, NOISES[kind][0], bits=SystemBits())) for _ in range(150)} == {17, 18, 19}
 
 
 @BY_NOISE

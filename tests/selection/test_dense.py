@@ -111,6 +111,15 @@ def test_unsigned_integers_beyond_63_bits() -> None:
     assert Dense(values).member(Level(2**64 - 1, 1), bits=SystemBits()) == 0
 
 
+@every("kind", [order + kind for order in "<>" for kind in ("i2", "i8", "u4", "u8", "f8")])
+def test_arrays_of_any_byte_order(kind: str) -> None:
+    """More than a few, so that bands are made."""
+    dense = Dense(np.arange(100, 120).astype(kind))
+    found = dense.crowds(Fraction(1, 100), 1)
+    assert found is not None
+    assert found[0] == dense.top() == 119
+
+
 def test_object_arrays_of_fractions() -> None:
     thirds = np.array([Fraction(1, 3), Fraction(2, 3), Fraction(1, 3), 1], dtype=object)
     assert levels(thirds) == [(1, 1), (Fraction(2, 3), 1), (Fraction(1, 3), 2)]

@@ -39,7 +39,7 @@ _REACH = 6  # scales of the noise beyond ln K: so deep that one candidate in e^6
 _NEGLIGIBLE = 1 / 64  # candidates that are expected from the last band, for each one that is asked for
 _SLACK = 1 - 2.0**-40  # more than the roundings of a difference and a product
 _ROUNDED_POWER = 40  # up to it, integers in all bands but the last have differences that a float holds
-_LEAST_FLOAT, _LARGEST_FACTOR, _LEAST_POWER = 5e-324, 1e300, -990  # factors stay floats
+_LEAST_FLOAT, _LEAST_POWER = 5e-324, -1000  # factors stay floats above 0
 _HALF = np.uint64(1 << 63)
 
 _floats_into = kernel("bands_of_floats")
@@ -177,7 +177,8 @@ class _Band:
         return -self._bands.depth(self._key)
 
     def draw(self, *, bits: BitSource) -> tuple[int, int]:
-        place = int(self._bands.places(self._key)[uniform_below(self.size, bits=bits)])
+        places = self._bands.places(self._key)  # with those that are gone, which `size` does not count
+        place = int(places[uniform_below(len(places), bits=bits)])
         return place, place
 
 
@@ -220,14 +221,12 @@ def _keys(scores: Numbers, best: Any, power: int, last: int) -> tuple[Keys, NDAr
 
     Better scores get 0. k is ⌊y⌋ for a y that is certainly not above (best − score)/2^power: differences and products
     are wrong by a factor of at most 1 + 2^−53 each, so a smaller factor than 2^−power is taken. Where the product is
-    rounded to a subnormal number, or the factor is, y < 1. Integers that are not far apart have exact differences;
-    equality holds for theirs where 2^power ≤ 1 and k < `last`.
+    rounded to a subnormal number, or the factor is rounded, y < 1. Integers that are not far apart have exact
+    differences; equality holds for theirs where 2^power ≤ 1 and k < `last`.
     """
     are_floats = scores.dtype.kind == "f"
-    factor = _LARGEST_FACTOR
-    if power > _LEAST_POWER:
-        slack = _SLACK if are_floats or power > _ROUNDED_POWER else 1
-        factor = min(max(2.0**-power * slack, _LEAST_FLOAT), _LARGEST_FACTOR)
+    slack = _SLACK if are_floats or power > _ROUNDED_POWER else 1
+    factor = max(2.0 ** -max(power, _LEAST_POWER) * slack, _LEAST_FLOAT)
     keys, counts = np.empty(len(scores), np.uint8), np.empty(last + 1, np.int64)
     if scores.dtype == np.uint64:  # less 2^63, which leaves the differences
         scores, best = (scores ^ _HALF).view(np.int64), int(best) - int(_HALF)

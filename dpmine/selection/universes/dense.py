@@ -268,7 +268,7 @@ class Dense(Array):
 
 
 def _exact_array(scores: Sequence[Number] | Numbers) -> Numbers:
-    """A 1-D array of integers, float64 or exact Python numbers."""
+    """A 1-D array of integers or float64, in the order of bytes of this machine, or of exact Python numbers."""
     array = scores if isinstance(scores, np.ndarray) else _from_sequence(scores)
     if array.ndim != 1 or array.dtype.kind not in "iufO" or isinstance(array, np.ma.MaskedArray):
         raise BadParameter("scores must be a one-dimensional array of integers, floats or Fractions, none masked.")
@@ -278,7 +278,7 @@ def _exact_array(scores: Sequence[Number] | Numbers) -> Numbers:
             raise BadParameter("scores must be finite numbers.")
     elif array.dtype.kind not in "iu":  # floats wider than float64 too
         return _array_of_objects([exact_score(score) for score in array])
-    return array
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _from_sequence(scores: Sequence[Any]) -> Numbers:
