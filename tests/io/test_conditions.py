@@ -289,6 +289,21 @@ def test_a_failure_in_spite_of_try_concerns_its_row_alone(monkeypatch: pytest.Mo
     assert computed.column(0).to_pylist() == [None if number == 17 else True for number in range(50)]
 
 
+def test_an_instant_that_ends_duckdb_concerns_its_row_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB refuses all statements after it: with and without the conversion that makes the instant null."""
+    from dpmine.io.sources import row_expressions
+
+    instants = pa.array([0, 1, -(2**63), 2], pa.int64()).cast(pa.timestamp("us"))
+    table = pa.table({"t": pa.chunked_array([instants, instants])})
+    checked = RowExpressions.of(
+        [parsed_condition("CAST(t AS VARCHAR) < '1980'")], ArrowSource(table.schema, lambda _names: ())
+    )
+    for _ in range(2):
+        found = [computed.column(0).to_pylist() for _, computed in checked.values(iter(table.to_batches()))]
+        assert found == [[True, True, None, True]] * 2
+        monkeypatch.setattr(row_expressions, "converted", lambda column, _kind: column)
+
+
 @pytest.mark.usefixtures("sales")
 def test_without_duckdb_a_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
