@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -302,6 +303,26 @@ def test_an_instant_that_ends_duckdb_concerns_its_row_alone(monkeypatch: pytest.
         found = [computed.column(0).to_pylist() for _, computed in checked.values(iter(table.to_batches()))]
         assert found == [[True, True, None, True]] * 2
         monkeypatch.setattr(row_expressions, "converted", lambda column, _kind: column)
+
+
+def test_values_that_their_types_forbid_are_made_no_texts() -> None:
+    """DuckDB wrote such a decimal with bytes of its memory, and refused rows with such lists and all after them."""
+    numbers = np.array([[1, 0], [-1, 2**63 - 1], [0, -(2**63)]], np.int64)
+    decimals = pa.Array.from_buffers(pa.decimal128(38, 38), 3, [None, pa.py_buffer(numbers.tobytes())])
+    ends, content = np.array([0, 1, 3, 4], np.int64), pa.py_buffer(b"a\xffcd")
+    texts = pa.Array.from_buffers(pa.large_string(), 3, [None, pa.py_buffer(ends.tobytes()), content])
+    table = pa.table({"n": decimals, "l": pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), texts)})
+    conditions = ["CAST(n AS VARCHAR)", "lower(CAST(l AS VARCHAR))", "l || l"]
+    checked = RowExpressions.of(
+        [parsed_condition(condition) for condition in conditions], ArrowSource(table.schema, lambda _names: ())
+    )
+    for first in range(2):  # lists of a slice have other ends
+        ((_, found),) = checked.values(iter(table[first:].to_batches()))
+        found.validate(full=True)
+        shown = [*zip(*(column.to_pylist() for column in found.columns), strict=True)]
+        expected = [("." + "1".rjust(38, "0"), "[a]", ["a", "a"])]
+        expected += [(None, "[\ufffdc]", ["\ufffdc", "\ufffdc"]), (None, "[d]", ["d", "d"])]
+        assert shown == expected[first:]
 
 
 @pytest.mark.usefixtures("sales")

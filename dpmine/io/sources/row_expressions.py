@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -331,12 +332,36 @@ def taken(kind: pa.DataType) -> pa.DataType | None:
 
 
 def converted(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The column in this type, bytes that are not UTF-8 replaced.
+    """The column in this type, bytes that are not UTF-8 replaced, also in lists.
 
-    Far instants wrap around; those before DuckDB's first one are null, as it fails at them for all rows.
+    Far instants wrap around. Those before DuckDB's first one are null, and decimals of more digits than their type has:
+    DuckDB fails at them for all rows, or makes texts of memory that is not theirs.
     """
     values = column.cast(kind, safe=False)
     if pa.types.is_timestamp(kind):
         counts = values.view(pa.int64())
         return pc.if_else(pc.less(counts, _FIRST_INSTANT), None, counts).view(kind)
+    if pa.types.is_decimal128(kind):
+        least, largest = (pa.scalar(Decimal((sign, (9,) * kind.precision, -kind.scale)), kind) for sign in (1, 0))
+        fits = pc.and_(pc.greater_equal(values, least), pc.less_equal(values, largest))
+        return pc.if_else(fits, values, pa.scalar(None, kind))
+    if is_list(kind) and is_text(kind.value_type):
+        return _valid_lists(values)
     return valid_texts(values) if is_text(kind) else values
+
+
+def _valid_lists(lists: pa.Array) -> pa.Array:
+    """Lists of texts, with bytes that are not UTF-8 replaced by U+FFFD."""
+    try:
+        lists.validate(full=True)
+    except pa.ArrowException:
+        contents = lists.cast(pa.large_list(pa.large_binary())).to_pylist()
+        decoded = [
+            None if row is None else [text and text.decode(errors="replace") for text in row] for row in contents
+        ]
+        return pa.array(decoded, lists.type)
+    return lists
+
+
+def _decoded(text: bytes | None) -> str | None:
+    return None if text is None else text.decode(errors="replace")
