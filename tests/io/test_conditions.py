@@ -320,7 +320,7 @@ def test_values_that_their_types_forbid_are_made_no_texts() -> None:
         ((_, found),) = checked.values(iter(table[first:].to_batches()))
         found.validate(full=True)
         shown = [*zip(*(column.to_pylist() for column in found.columns), strict=True)]
-        expected = [("." + "1".rjust(38, "0"), "[a]", ["a", "a"])]
+        expected: list[Any] = [("." + "1".rjust(38, "0"), "[a]", ["a", "a"])]
         expected += [(None, "[\ufffdc]", ["\ufffdc", "\ufffdc"]), (None, "[d]", ["d", "d"])]
         assert shown == expected[first:]
 
