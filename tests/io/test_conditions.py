@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -287,6 +288,41 @@ def test_a_failure_in_spite_of_try_concerns_its_row_alone(monkeypatch: pytest.Mo
     monkeypatch.setattr(row_expressions, "_computed", failing)
     ((_, computed),) = checked.values(iter(table.to_batches()))
     assert computed.column(0).to_pylist() == [None if number == 17 else True for number in range(50)]
+
+
+def test_an_instant_that_ends_duckdb_concerns_its_row_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB refuses all statements after it: with and without the conversion that makes the instant null."""
+    from dpmine.io.sources import row_expressions
+
+    instants = pa.array([0, 1, -(2**63), 2], pa.int64()).cast(pa.timestamp("us"))
+    table = pa.table({"t": pa.chunked_array([instants, instants])})
+    checked = RowExpressions.of(
+        [parsed_condition("CAST(t AS VARCHAR) < '1980'")], ArrowSource(table.schema, lambda _names: ())
+    )
+    for _ in range(2):
+        found = [computed.column(0).to_pylist() for _, computed in checked.values(iter(table.to_batches()))]
+        assert found == [[True, True, None, True]] * 2
+        monkeypatch.setattr(row_expressions, "converted", lambda column, _kind: column)
+
+
+def test_values_that_their_types_forbid_are_made_no_texts() -> None:
+    """DuckDB wrote such a decimal with bytes of its memory, and refused rows with such lists and all after them."""
+    numbers = np.array([[1, 0], [-1, 2**63 - 1], [0, -(2**63)]], np.int64)
+    decimals = pa.Array.from_buffers(pa.decimal128(38, 38), 3, [None, pa.py_buffer(numbers.tobytes())])
+    ends, content = np.array([0, 1, 3, 4], np.int64), pa.py_buffer(b"a\xffcd")
+    texts = pa.Array.from_buffers(pa.large_string(), 3, [None, pa.py_buffer(ends.tobytes()), content])
+    table = pa.table({"n": decimals, "l": pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), texts)})
+    conditions = ["CAST(n AS VARCHAR)", "lower(CAST(l AS VARCHAR))", "l || l"]
+    checked = RowExpressions.of(
+        [parsed_condition(condition) for condition in conditions], ArrowSource(table.schema, lambda _names: ())
+    )
+    for first in range(2):  # lists of a slice have other ends
+        ((_, found),) = checked.values(iter(table[first:].to_batches()))
+        found.validate(full=True)
+        shown = [*zip(*(column.to_pylist() for column in found.columns), strict=True)]
+        expected: list[Any] = [("." + "1".rjust(38, "0"), "[a]", ["a", "a"])]
+        expected += [(None, "[\ufffdc]", ["\ufffdc", "\ufffdc"]), (None, "[d]", ["d", "d"])]
+        assert shown == expected[first:]
 
 
 @pytest.mark.usefixtures("sales")

@@ -7,14 +7,16 @@ list. Each expression is computed inside TRY, so that it is null at a row where 
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter, require_memory
 from dpmine.io.arrow import is_integer, is_list, is_text, plain, type_name, valid_texts
+from dpmine.later import pc
 from dpmine.parameters import resembling
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ CLOSED = {
     "arrow_large_buffer_size": "true",  # or it fails where the texts of a batch exceed two gigabytes
 }
 """How DuckDB is opened."""
+_FIRST_INSTANT = -9_223_372_022_400_000_000  # in microseconds from 1970; before it is only -infinity
 _ROWS = "dpmine_rows"
 _OF_ONE = "SELECT {} AS x FROM dpmine_rows"
 _BARE = _OF_ONE.format("TRUE")
@@ -195,30 +198,39 @@ class RowExpressions:
     def values(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
         """Each batch, which has the needed columns, and its expressions; null where one cannot be computed."""
         schema = pa.schema([(f"c{place}", kind) for place, kind in enumerate(self.kinds.values())])
-        with connected() as connection:
+        with ExitStack() as opened:
+            connection = opened.enter_context(connected())
             for batch in batches:
                 columns = [converted(batch.column(name), kind) for name, kind in self.kinds.items()]
                 table = pa.Table.from_arrays(columns, schema=schema) if columns else _counted(batch.num_rows)
-                yield batch, self._computed_rows(connection, table)
+                computed = self._attempted(connection, table)
+                if computed is None:
+                    opened.close()  # after some failures DuckDB refuses every statement
+                    computed = self._by_halves(table)
+                    connection = opened.enter_context(connected())
+                yield batch, computed
 
-    def _computed_rows(self, connection: DuckDBPyConnection, table: pa.Table) -> pa.Table:
-        """The expressions of each row; null at a row where DuckDB fails in spite of TRY."""
+    def _attempted(self, connection: DuckDBPyConnection, table: pa.Table) -> pa.Table | None:
+        """The expressions of each row; None where a row makes DuckDB fail in spite of TRY."""
         try:
             computed = _computed(connection, self.statement, table)
         except Exception as error:  # noqa: BLE001 - whatever a row does to DuckDB, it concerns that row alone
             require_memory(error)
-            computed = None
-        if computed is not None and computed.num_rows == table.num_rows:
-            return computed
+            return None
+        return computed if computed.num_rows == table.num_rows else None
+
+    def _by_halves(self, table: pa.Table) -> pa.Table:
+        """The expressions of rows of which one fails, null there: each half has a DuckDB of its own."""
         if table.num_rows <= 1:
-            return pa.table(
-                [pa.nulls(table.num_rows, kind) for kind in self.types],
-                names=[f"e{place}" for place in range(len(self.types))],
-            )
+            nulls = [pa.nulls(table.num_rows, kind) for kind in self.types]
+            return pa.table(nulls, names=[f"e{place}" for place in range(len(nulls))])
         half = table.num_rows // 2
-        return pa.concat_tables(
-            [self._computed_rows(connection, table[:half]), self._computed_rows(connection, table[half:])]
-        )
+        parts = []
+        for part in (table[:half], table[half:]):
+            with connected() as connection:
+                computed = self._attempted(connection, part)
+            parts.append(self._by_halves(part) if computed is None else computed)
+        return pa.concat_tables(parts)
 
 
 def _counted(rows: int) -> pa.Table:
@@ -320,6 +332,36 @@ def taken(kind: pa.DataType) -> pa.DataType | None:
 
 
 def converted(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The column in this type: far instants wrap around, and bytes that are not UTF-8 are replaced."""
+    """The column in this type, bytes that are not UTF-8 replaced, also in lists.
+
+    Far instants wrap around. Those before DuckDB's first one are null, and decimals of more digits than their type has:
+    DuckDB fails at them for all rows, or makes texts of memory that is not theirs.
+    """
     values = column.cast(kind, safe=False)
+    if pa.types.is_timestamp(kind):
+        counts = values.view(pa.int64())
+        return pc.if_else(pc.less(counts, _FIRST_INSTANT), None, counts).view(kind)
+    if pa.types.is_decimal128(kind):
+        least, largest = (pa.scalar(Decimal((sign, (9,) * kind.precision, -kind.scale)), kind) for sign in (1, 0))
+        fits = pc.and_(pc.greater_equal(values, least), pc.less_equal(values, largest))
+        return pc.if_else(fits, values, pa.scalar(None, kind))
+    if is_list(kind) and is_text(kind.value_type):
+        return _valid_lists(values)
     return valid_texts(values) if is_text(kind) else values
+
+
+def _valid_lists(lists: pa.Array) -> pa.Array:
+    """Lists of texts, with bytes that are not UTF-8 replaced by U+FFFD."""
+    try:
+        lists.validate(full=True)
+    except pa.ArrowException:
+        contents = lists.cast(pa.large_list(pa.large_binary())).to_pylist()
+        decoded = [
+            None if row is None else [text and text.decode(errors="replace") for text in row] for row in contents
+        ]
+        return pa.array(decoded, lists.type)
+    return lists
+
+
+def _decoded(text: bytes | None) -> str | None:
+    return None if text is None else text.decode(errors="replace")

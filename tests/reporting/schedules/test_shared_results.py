@@ -279,3 +279,16 @@ def test_results_are_for_schedules(tmp_path: Path) -> None:
     path.write_text(text[: text.index("[schedule]")] + text[text.index("[results]") :])
     with pytest.raises(BadParameter, match=r"\[results\] is for jobs with a \[schedule\]"):
         dpmine.report(path, tmp_path / "page.html")
+
+
+def test_a_copy_of_the_ledger_from_before_the_first_charge_is_rejected(tmp_path: Path) -> None:
+    sales(tmp_path / "sales.parquet", 12)
+    shop = Shop(tmp_path)
+    shop.schedule["start"] = "2025-W02"
+    Ledger(shop.url).grant("shop", epsilon=52000, delta=0.052, unit="customer")
+    shutil.copy(tmp_path / "budget.db", tmp_path / "old.db")
+    shop.run("2025-W02").raise_failures()
+    shutil.copy(tmp_path / "old.db", tmp_path / "budget.db")
+    with pytest.raises(BadLedger, match="has a result of 2025-W02 that the ledger has no charge for"):
+        shop.run("2025-W03")
+    assert shop.charged == []
