@@ -205,7 +205,7 @@ class RowExpressions:
                 table = pa.Table.from_arrays(columns, schema=schema) if columns else _counted(batch.num_rows)
                 computed = self._attempted(connection, table)
                 if computed is None:
-                    opened.close()  # after some failures DuckDB refuses every statement
+                    opened.close()  # after some failures DuckDB rejects every statement
                     computed = self._by_halves(table)
                     connection = opened.enter_context(connected())
                 yield batch, computed
@@ -334,8 +334,8 @@ def taken(kind: pa.DataType) -> pa.DataType | None:
 def converted(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """The column in this type, bytes that are not UTF-8 replaced, also in lists.
 
-    Far instants wrap around. Those before DuckDB's first one are null, and decimals of more digits than their type has:
-    DuckDB fails at them for all rows, or makes texts of memory that is not theirs.
+    Far instants wrap around. Those before DuckDB's first one are null, and so are decimals of more digits than their
+    type has. DuckDB fails at them for all rows, or makes texts of memory that is not theirs.
     """
     values = column.cast(kind, safe=False)
     if pa.types.is_timestamp(kind):
