@@ -194,7 +194,7 @@ def _frequent(
         for size, count in enumerate(np.bincount(lists.sizes).tolist()[1:], start=1):
             told(size, count)
     columns = df.columns.tolist() if names else list(range(df.shape[1]))
-    itemsets = frozensets(lists, None, columns)
+    itemsets = frozensets(lists, np.arange(len(shares)), columns)
     return pd.DataFrame({"support": shares, "itemsets": itemsets}, copy=False)
 
 

@@ -260,20 +260,14 @@ def _found(
     return miner.lists(sizes, threshold, room)
 
 
-def frozensets(lists: ItemsetLists, order: NDArray[np.int64] | None, names: list[Item]) -> NDArray[np.object_]:
-    """The itemsets in this order as Python objects; names[c] stands for code c. None: as they are, by size."""
+def frozensets(lists: ItemsetLists, order: NDArray[np.int64], names: list[Item]) -> NDArray[np.object_]:
+    """The itemsets in this order as Python objects, made size by size; names[c] stands for code c."""
     name_of = np.empty(len(names), object)
     name_of[:] = names
-    sizes = lists.sizes if order is None else lists.sizes[order]
-    found, counts, begin = np.empty(len(sizes), object), np.bincount(sizes), 0
+    sizes = lists.sizes[order]
+    found = np.empty(len(sizes), object)
     with _collector_at_rest():
-        for size in np.flatnonzero(counts).tolist():
-            if order is None:
-                end = begin + int(counts[size])
-                codes = lists.codes[lists.starts[begin] : lists.starts[end]]
-                found[begin:end] = _of_size(size, name_of[codes])
-                begin = end
-                continue
+        for size in np.flatnonzero(np.bincount(sizes)).tolist():
             places = np.flatnonzero(sizes == size)
             for first in range(0, len(places), _ITEMSETS_PER_BLOCK):
                 some = places[first : first + _ITEMSETS_PER_BLOCK]

@@ -257,9 +257,12 @@ def require_total(batch: Batch, terms: BudgetTerms) -> None:
     """That the file's total suffices for all jobs, and the ledger for those that are yet to be charged."""
     total, accounting = batch.total, batch.accounting
     stored = Amount.total([step.charge for step in batch.steps if step.stored])
+
+    def holds(budget: Budget | None) -> bool:
+        return (budget.spent if budget else Amount()).fits(stored, accounting)
+
     # Another machine may have charged and stored since the budget was read.
-    known = batch.budget, Ledger(terms.ledger).known(terms.dataset)
-    if not any((budget.spent if budget else Amount()).fits(stored, accounting) for budget in known):
+    if not holds(batch.budget) and not holds(Ledger(terms.ledger).known(terms.dataset)):
         raise BadLedger(
             f"The stored results were charged {stored.shown(accounting)}, which the ledger does not know: restore the "
             "ledger that was charged, or give another `results=…` folder."

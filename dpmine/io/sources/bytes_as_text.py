@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 def with_texts(source: Source, declared: Iterable[str]) -> Source:
     """The source with these columns as text. Raises BadData for columns that do not exist, or hold no bytes."""
     names = tuple(declared)
-    if not names:
-        return source
     if missing := [name for name in names if name not in source.names]:
         raise BadData(f"`types` name columns that do not exist: {quoted(missing)}. Check the names.")
     for name in names:

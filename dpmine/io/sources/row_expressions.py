@@ -356,9 +356,7 @@ def _valid_lists(lists: pa.Array) -> pa.Array:
         lists.validate(full=True)
     except pa.ArrowException:
         contents = lists.cast(pa.large_list(pa.large_binary())).to_pylist()
-        decoded = [
-            None if row is None else [text and text.decode(errors="replace") for text in row] for row in contents
-        ]
+        decoded = [None if row is None else list(map(_decoded, row)) for row in contents]
         return pa.array(decoded, lists.type)
     return lists
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
@@ -67,20 +67,18 @@ class RowsWhere(SomeRows):
     """The rows where a public condition holds.
 
     Attributes:
-        condition: the expression, parsed.
+        condition: it alone, checked against the types of the columns.
     """
 
-    condition: Tree
+    condition: RowExpressions
 
-    def __post_init__(self) -> None:
-        self._checked  # noqa: B018 - it must be a condition for these types of columns
-
-    @cached_property
-    def _checked(self) -> RowExpressions:
-        checked = RowExpressions.of([self.condition], self.inner)
+    @classmethod
+    def of(cls, source: Source, condition: Tree) -> Self:
+        """All columns of these rows. Raises BadParameter and BadData, before any row is read."""
+        checked = RowExpressions.of([condition], source)
         if checked.types != (pa.bool_(),):
             raise BadParameter("`where` must be true or false for a row, such as `where=\"status != 'C'\"`.")
-        return checked
+        return cls(source, frozenset(), checked)
 
     def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
         """See `Source.cautions`; that rows are left out is said whatever rows there are."""
@@ -89,12 +87,12 @@ class RowsWhere(SomeRows):
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
         """The named columns of the rows where the condition is true."""
         read = self.inner.batches(self._needed(names), whole=whole)
-        for batch, computed in self._checked.values(read):
+        for batch, computed in self.condition.values(read):
             keep = pc.fill_null(computed.column(0).combine_chunks(), False)
             yield filtered(batch.select(list(names)), keep)
 
     def _needed(self, names: Sequence[str]) -> list[str]:
-        return list(dict.fromkeys([*names, *self._checked.kinds]))
+        return list(dict.fromkeys([*names, *self.condition.kinds]))
 
 
 def where(source: Source, condition: str, *, alone: bool, kept: Sequence[str]) -> Source:
@@ -102,9 +100,8 @@ def where(source: Source, condition: str, *, alone: bool, kept: Sequence[str]) -
 
     With `alone`, columns that the condition names are left out, but those `kept`: every other one would be an item.
     """
-    rows = RowsWhere(source, frozenset(), parsed_condition(condition))
-    hidden = frozenset(rows._checked.kinds) - {*kept} if alone else frozenset()  # noqa: SLF001 - made here
-    return RowsWhere(source, hidden, rows.condition) if hidden else rows
+    rows = RowsWhere.of(source, parsed_condition(condition))
+    return replace(rows, hidden=frozenset(rows.condition.kinds) - {*kept}) if alone else rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,5 +175,5 @@ class ChosenColumns(WrappedSource):
 def selected(source: Source, statement: Statement) -> Source:
     """What a statement asks for, of the columns of its file. Raises BadParameter and BadData."""
     if statement.condition is not None:
-        source = RowsWhere(source, frozenset(), statement.condition)
+        source = RowsWhere.of(source, statement.condition)
     return source if statement.chosen is None else ChosenColumns(source, statement.chosen)

@@ -47,7 +47,7 @@ def _shown(name: str | None) -> str:
 
 
 def _first(source: Source, names: tuple[str, ...], role: str, fits: Callable[[pa.DataType], bool]) -> str | None:
-    """The first column that is named so, and has such a type."""
+    """The first column whose name has this role, and whose type fits."""
     return next((name for name in names if role_of(name) == role and _has(source, name, fits)), None)
 
 

@@ -57,7 +57,8 @@ class Ready:
 
         Raises BadParameter.
         """
-        ready = cls(checked_name("ready", rule).replace("newer_file", NEWER_FILE), named(OnEmpty, "on_empty", on_empty))
+        text = checked_name("ready", rule)
+        ready = cls(NEWER_FILE if text == "newer_file" else text, named(OnEmpty, "on_empty", on_empty))
         if ready.rule not in {CLOCK, NEWER_FILE} and len({ready._path(*each) for each in examples}) < len(examples):
             raise BadParameter(
                 f"ready must be {NEWER_FILE!r}, {CLOCK!r}, or a path that differs from window to window, such as "
