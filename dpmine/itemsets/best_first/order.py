@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 GUESS_SHARE, _AS_MANY, _QUANTILE_OF_SHARES = 0.4, 5, 0.3
 """Of the guess in the rank, the rest being that of the bound.
 
-At first it has the weight of five itemsets. Each counted itemset of several items adds the share that its support shows,
-and the rank takes a quantile of all.
+At first it has the weight of five itemsets. Each counted itemset of several items adds the share that its support
+shows, and the rank takes a quantile of all.
 """
 _SEEN_BEFORE_RANKING, _GROWTH = 10, 1.25
 """Counted itemsets of several items after which the queue is ranked by what they say, and how many more each time."""

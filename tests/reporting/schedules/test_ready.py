@@ -94,6 +94,7 @@ def test_windows_that_are_ready_are_run_and_the_others_later(shop: Shop) -> None
     [
         ("sales/week={window}", "sales/week=2025-W02"),
         ("sales/year={year}/month={month}/day={day}", "sales/year=2025/month=01/day=06"),
+        ("newer_files/{window}", "newer_files/2025-W02"),
     ],
 )
 def test_a_partition_must_be_there(shop: Shop, rule: str, path: str) -> None:
