@@ -11,14 +11,15 @@ from pathlib import Path
 import pyarrow as pa
 
 import dpmine
-from dpmine.io.dates import moments, pattern_of
+from dpmine.io.dates import moments
 from dpmine.io.source import ArrowSource
 from dpmine.io.sources.row_expressions import RowExpressions, parsed_condition
 from fuzz.choices import Choices
 from fuzz.oracle import CANARY, ask, require
 
 _BLANKS = b" \t\x0b\x0c"
-_FORM = "%d.%m.%Y"
+_DAYS = ("%d.%m.%Y", "%Y-%m-%d", "%m/%d/%y", "%d%m%Y", "%d.%m.")
+_PIECES = ("%H", "%M", "%S", "%Y", "%", " ", ":", "T", ".", "\\", "(", "[", "0", "%q")
 _WORDS = (
     *("a", "b", "n", "f", "'x'", "'9'", "9", "0", "-1", "9223372036854775807", "1.5", "NULL", "TRUE", "'%'", "''"),
     *("=", "<>", "<", ">=", "+", "-", "*", "/", "%", "||", "AND", "OR", "NOT", "IN", "LIKE", "BETWEEN", "IS NULL"),
@@ -32,12 +33,12 @@ _REALS = (None, 0.0, float("nan"), float("inf"), 1e300, 2.5)
 
 
 def baskets(data: bytes) -> None:
-    """A file with a basket a line: supports as a plain split of plain lines has them."""
-    mark = b"," if data[:1] > b"\x7f" else b""
+    """A file with a basket a line: supports as a plain split has them. The first byte is the separator."""
+    mark = b"" if data[:1] < b"\b" else b"," if data[:1] > b"\x7f" else data[:1]
     body = data[1:]
     with tempfile.NamedTemporaryFile() as file:
         Path(file.name).write_bytes(body)
-        rows = dpmine.Input(file.name, input_format="baskets", delimiter=mark.decode() or None)
+        rows = ask(lambda: dpmine.Input(file.name, input_format="baskets", delimiter=mark.decode() or None))
         found = ask(lambda: dpmine.itemset_supports(rows, size=1))
     if not body.isascii() or {*body} & {*b"\r\0\x1c\x1d\x1e\x1f\x85"}:
         return
@@ -52,11 +53,11 @@ def baskets(data: bytes) -> None:
 
 def attribute_table(data: bytes) -> None:
     """A CSV file of two attributes, one of them cut: each value is the item that it alone would be."""
-    body = data.replace(b"\r", b"\n")
+    least, body = next(iter(data), 0) % 16, data[1:].replace(b"\r", b"\n")  # from 10 on, cuts are out of order
     with tempfile.NamedTemporaryFile() as file:
         Path(file.name).write_bytes(body)
         rows = dpmine.Input(file.name, input_format="csv", columns=("c", "n"))
-        options = {"attributes": True, "missing": "?", "cut": {"n": [0, 10]}}
+        options = {"attributes": True, "missing": "?", "cut": {"n": [least, 10]}}
         found = ask(lambda: dpmine.itemset_supports(rows, size=1, **options))
     if not body.isascii() or {*body} & {*b'"\0'}:
         return
@@ -68,15 +69,18 @@ def attribute_table(data: bytes) -> None:
             expected[f"c={text}"] += text not in {"", "?"}
             if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,5})?", number):
                 value = float(number)
-                expected["n<0" if value < 0 else "0<=n<10" if value < 10 else "n>=10"] += 1
+                expected[f"n<{least}" if value < least else f"{least}<=n<10" if value < 10 else "n>=10"] += 1
     supports = {next(iter(items)): int(count) for items, count in zip(found.itemsets, found.support, strict=True)}
     require(supports == +expected, "The attributes have other supports.")
 
 
 def dates(data: bytes) -> None:
-    """Lines as dates: as Python reads them, or none."""
-    texts = data.decode(errors="replace").split("\n")
-    found = moments(pa.array(texts), pa.date32(), pattern_of(_FORM) or "").to_pylist()
+    """Lines as dates of a form: as Python reads them, or none."""
+    choices = Choices(data)
+    form = choices.one(("%d.%m.%Y", "%d.%m.%Y", "%d.%m.%Y", "%d.%m.", "%d.%m.%Y%"))
+    written = ask(lambda: _pattern(form))
+    texts = choices.take(len(data)).decode(errors="replace").split("\n")
+    found = moments(pa.array(texts), pa.date32(), written).to_pylist()
     for text, day in zip(texts, found, strict=True):
         parts = re.fullmatch(r"([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})", text)
         try:
@@ -88,16 +92,23 @@ def dates(data: bytes) -> None:
 
 
 def form_of_dates(data: bytes) -> None:
-    """A form is one that says which day it is, or none; its pattern reads what it writes."""
-    form = data.decode(errors="replace")
-    written = pattern_of(form)
-    if written is not None and not {*form} & {*"\ufffd\0"}:
+    """A form says which day it is, or is rejected; its pattern reads what it writes."""
+    choices = Choices(data)
+    pieces = [*choices.one(_DAYS), *(choices.one(_PIECES) for _ in range(choices.byte() % 5))]
+    form = "".join(pieces) + choices.take(choices.byte() % 3).decode(errors="replace")
+    written = ask(lambda: _pattern(form))
+    if not {*form} & {*"\ufffd\0"}:
         day = dt.datetime(2026, 11, 23, 18, 30, 1, tzinfo=dt.UTC)
-        pieces = {"%Y": "2026", "%y": "26", "%m": "11", "%d": "23", "%H": "18", "%M": "30", "%S": "01"}
-        text = re.sub(r"%.", lambda directive: pieces[directive[0]], form, flags=re.DOTALL)
+        values = {"%Y": "2026", "%y": "26", "%m": "11", "%d": "23", "%H": "18", "%M": "30", "%S": "01"}
+        text = re.sub(r"%.", lambda directive: values[directive[0]], form, flags=re.DOTALL)
         read = moments(pa.array([text]), pa.timestamp("us"), written)[0].as_py()
         digits = re.search(r"%[YymdHMS](?=[0-9]|%)|[0-9]", form)  # without a mark between, there may be two ways
         require(digits is not None or (read is not None and read.date() == day.date()), "A form does not read itself.")
+
+
+def _pattern(form: str) -> str:
+    """What reads dates of a form. Raises BadParameter."""
+    return dpmine.Input("x.csv", types={"day": f"timestamp:{form}"}).formats["day"]
 
 
 def condition(data: bytes) -> None:

@@ -48,7 +48,7 @@ POSTGRES = [
     "ALTER TABLE dpmine_spent ENABLE ROW LEVEL SECURITY",
     "ALTER TABLE dpmine_history DISABLE TRIGGER ALL",
     "ALTER TABLE dpmine_history DROP CONSTRAINT dpmine_history_dataset_fkey",
-    "ALTER TABLE dpmine_history DROP CONSTRAINT dpmine_history_pkey",
+    "ALTER TABLE dpmine_history DROP CONSTRAINT dpmine_history_pkey CASCADE",
     "ALTER TABLE dpmine_history ADD CHECK (number < 5)",
     "ALTER TABLE dpmine_history ALTER COLUMN job DROP NOT NULL",
     "ALTER TABLE dpmine_history ALTER COLUMN job TYPE varchar(3000)",
