@@ -145,7 +145,7 @@ def test_the_page_shows_all_windows(tmp_path: Path) -> None:
         "bread + butter 30 30 +0 +0 to +0 not clear",
         "jam + tea 4 5 +1 +1 to +1 more",
         "all of them together with probability 95 %",
-        "All together A guarantee of ε = 5000, δ = 0.005 for each customer",
+        "That is ε = 5000, δ = 0.005",
     ):
         assert said in page.text, said
     charts = [
@@ -169,7 +169,7 @@ def test_the_page_says_which_windows_have_no_result(tmp_path: Path) -> None:
     assert "3 windows from 2025-W03 to 2025-W05, 2 without a result." in text
     assert "2025-W03 charged, without a result here 2025-W04 not run, and not charged" in text
     assert "Pairs: there is no earlier result to compare with yet." in text
-    assert "All together A guarantee of ε = 2000, δ = 0.002 for each customer" in text
+    assert "That is ε = 2000, δ = 0.002" in text
 
 
 @every(
