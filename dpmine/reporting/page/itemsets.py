@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _LARGEST_ALONE = "What one of these contains is left out. "
 _MOST_RULES = 20
 """That are shown before anybody asks for them."""
+_SMALL = 6
+"""Itemsets in a small picture."""
 
 
 def top_itemsets(document: Document, words: UnitWords) -> Body:
@@ -131,6 +133,14 @@ def _support_chart(rows: Sequence[Document], names: Sequence[str], words: UnitWo
         "overlap, the true order may be the other way round."
     )
     return bars(caption, [_support_bar(row, name) for row, name in zip(rows, names, strict=True)])
+
+
+def small_support_chart(document: Document, words: UnitWords) -> Chart | None:
+    """The itemsets of the largest noisy numbers of a list; None where it has no numbers."""
+    rows = [row for row in document.parts("itemsets") if row.has("noisy_support")]
+    rows = sorted(rows, key=lambda row: -row.whole("noisy_support"))[:_SMALL]
+    bars_of = [_support_bar(row, names_of(row.labels("items"))) for row in rows]
+    return bars(f"The largest noisy numbers of {words.many}, with their intervals.", bars_of) if rows else None
 
 
 def _leads(names: Sequence[str], listed: int) -> str:

@@ -99,7 +99,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         chance=f"1 in {int(decimal_below(1 / failing, 3)):,}" if failing else "",
         notes=_notes((each.job.name, each.result.guarantee) for each in outcomes if each.result),
         most_rows=_MOST_ROWS,
-        windows=windows_of(report.timeline) if report.timeline else None,
+        windows=windows_of(report.timeline, [each.job.kind for each in outcomes], words) if report.timeline else None,
     )
 
 
