@@ -206,7 +206,8 @@ def _meaning(known: Mapping[str, KnownSupports]) -> str:
     if not any(each.values for each in known.values()):
         return hatched
     shade = "The stronger the colour, the larger the noisy number."
-    return f"{shade} {hatched} {_how_sure(known, '±')} The difference of two numbers of a row is right within the sum of their ±."
+    difference = "The difference of two numbers of a row is right within the sum of their ±."
+    return f"{shade} {hatched} {_how_sure(known, '±')} {difference}"
 
 
 def _how_sure(known: Mapping[str, KnownSupports], these: str) -> str:
@@ -232,8 +233,8 @@ def _compared(known: Mapping[str, KnownSupports]) -> tuple[tuple[PageTable, ...]
         _changes_table(window, newest, rows, folded=window != earlier[-1]) for window, rows in found.items() if rows
     )
     remark = (
-        f"{_how_sure(known, 'intervals')} The interval of a change has the noise of both windows, and holds the change "
-        "of the true numbers. An itemset that is listed in one window only may have been left out by noise in the other."
+        f"{_how_sure(known, 'intervals')} The interval of a change has the noise of both windows, and holds the true "
+        "change. An itemset that is listed in one window only may have been left out by noise in the other."
     )
     return tables, (remark,)
 
