@@ -174,6 +174,11 @@ class Batch(ShownAsText):
         return f"{step.job.name}: {free}; no charge"
 
     @property
+    def parts(self) -> Parts:
+        """How the data set has to be cut into parts for the jobs."""
+        return Parts.BY_UNIT if any(step.job.parts for step in self.steps) else Parts.NONE
+
+    @property
     def notices(self) -> tuple[str, ...]:
         """What the jobs that are run have to say before they read; each once."""
         return tuple(dict.fromkeys(text for step in self.steps if step.pending for text in step.job.notices))
@@ -190,7 +195,7 @@ class Batch(ShownAsText):
         """The budget once the jobs are charged; a new data set's where it is yet to be granted."""
         name, part = name_and_part(self.dataset)
         neighbors = self.steps[0].guarantee.neighbors
-        budget = self.budget or budgets.Budget(name, neighbors, Parts.NONE, self.total, self.unit, self.accounting)
+        budget = self.budget or budgets.Budget(name, neighbors, self.parts, self.total, self.unit, self.accounting)
         return budget.charging(part, self.to_charge) if self.to_charge != Amount() else budget
 
     @property
@@ -237,6 +242,20 @@ def require_same_terms(terms: BudgetTerms, steps: Sequence[Step], budget: Budget
         raise BadParameter(f"{terms.dataset!r} was granted for the relation {budget.neighbors}: say so in [budget].")
     if budget is not None and terms.accounting not in {None, budget.accounting}:
         raise BadParameter(f"{terms.dataset!r} was granted under {budget.accounting} accounting: say so in [budget].")
+
+
+def require_parts(terms: BudgetTerms, steps: Sequence[Step], budget: Budget | None) -> None:
+    """BadParameter where a job compares parts of a data set that was granted without any, or of a part."""
+    if not any(step.job.parts for step in steps):
+        return
+    name, part = name_and_part(terms.dataset)
+    if part:
+        raise BadParameter(f"A comparison charges parts of a data set: give dataset = {name!r} in [budget].")
+    if budget is not None and budget.parts is not Parts.BY_UNIT:
+        raise BadParameter(
+            f"{name!r} was granted without parts by unit, which a comparison charges: grant another data set with "
+            "dpmine ledger grant (parts by-unit), and name it in [budget]."
+        )
 
 
 def common_unit(steps: Sequence[Step], terms: BudgetTerms, budget: Budget | None) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpmine.itemsets.release.noise import LEVEL, DiscreteGaussian, DiscreteLaplace
+from dpmine.itemsets.release.noise import LEVEL, DiscreteGaussian, DiscreteLaplace, level_of_one
 from dpmine.itemsets.release.supports import MOST_ITEMS, most_counts
 from dpmine.reporting.document import Altered
 
@@ -60,14 +60,6 @@ class KnownSupports:
         """How far the true support is from the noisy one, at most."""
         (low, high), value = self.intervals[items], self.values[items]
         return max(value - low, high - value)
-
-
-def level_of_one(results: int) -> Fraction:
-    """With what probability the intervals of each of so many results hold, for all to hold with 0.95.
-
-    (1 − β/W)^W ≥ 1 − β, by Bernoulli's inequality.
-    """
-    return 1 - (1 - LEVEL) / results
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,12 @@ from reporting.test_page import Page
 from support.cases import every
 
 from dpmine.exact.bits import SystemBits
-from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
+from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace, level_of_one
 from dpmine.itemsets.release.supports import Consistency, release
 from dpmine.ledger.budget import Amount
 from dpmine.reporting.document import Document
 from dpmine.reporting.jobs.file import UnitWords
-from dpmine.reporting.page.changes import Change, KnownSupports, changes, level_of_one
+from dpmine.reporting.page.changes import Change, KnownSupports, changes
 from dpmine.reporting.page.render import render
 from dpmine.reporting.page.windows import Cell, JobInWindows, windows_of
 from dpmine.reporting.terms import PastWindow, Timeline
