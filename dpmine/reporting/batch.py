@@ -30,7 +30,7 @@ from dpmine.reporting.terms import (
     Step,
     common_unit,
     require_no_loss,
-    require_parts,
+    require_one_partition,
     require_same_terms,
     require_total,
 )
@@ -310,7 +310,7 @@ def _step(job: Job, store: ResultsFolder, charges: Charges, budget: Budget | Non
 
 def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None, charges: Charges) -> Batch:
     require_same_terms(terms, steps, budget)
-    require_parts(terms, steps, budget)
+    require_one_partition(terms, steps, budget)
     accounting = (terms.accounting or Accounting.BASIC) if budget is None else budget.accounting
     share = None if budget is None else budget.granted.approximate_delta
     total = terms.total_under(accounting, share)

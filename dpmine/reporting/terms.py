@@ -18,6 +18,7 @@ from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.records import Kind
 from dpmine.markup import ShownAsText
 from dpmine.privacy import short
+from dpmine.reporting.jobs.compare import COMPARED
 from dpmine.reporting.jobs.file import Create
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class Batch(ShownAsText):
     @property
     def parts(self) -> Parts:
         """How the data set has to be cut into parts for the jobs."""
-        return Parts.BY_UNIT if any(step.job.parts for step in self.steps) else Parts.NONE
+        return Parts.BY_UNIT if any(step.job.partition for step in self.steps) else Parts.NONE
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -244,17 +245,39 @@ def require_same_terms(terms: BudgetTerms, steps: Sequence[Step], budget: Budget
         raise BadParameter(f"{terms.dataset!r} was granted under {budget.accounting} accounting: say so in [budget].")
 
 
-def require_parts(terms: BudgetTerms, steps: Sequence[Step], budget: Budget | None) -> None:
-    """BadParameter where a job compares parts of a data set that was granted without any, or of a part."""
-    if not any(step.job.parts for step in steps):
-        return
+def require_one_partition(terms: BudgetTerms, steps: Sequence[Step], budget: Budget | None) -> None:
+    """BadParameter where a unit could be in two parts of the data set, as its parts come from different divisions.
+
+    The parts of one comparison are disjoint. Those of two need not be: the largest charge would not bound their sum.
+    """
     name, part = name_and_part(terms.dataset)
-    if part:
+    asserted = {step.job.partition for step in steps} - {""}
+    if asserted and part:
         raise BadParameter(f"A comparison charges parts of a data set: give dataset = {name!r} in [budget].")
-    if budget is not None and budget.parts is not Parts.BY_UNIT:
+    if len(asserted) > 1:
+        raise BadParameter(
+            "Comparisons of one data set must have the same parts, in every job: the parts of two comparisons overlap. "
+            "Give the others another data set, in a job file of its own."
+        )
+    if budget is None or not (asserted or part):
+        return
+    if asserted and budget.parts is not Parts.BY_UNIT:
         raise BadParameter(
             f"{name!r} was granted without parts by unit, which a comparison charges: grant another data set with "
             "dpmine ledger grant (parts by-unit), and name it in [budget]."
+        )
+    charged = [each for each in Ledger(terms.ledger).history(name) if each.part and each.kind == Kind.CHARGE]
+    compared = [each for each in charged if each.job.startswith(f"{COMPARED} ")]
+    others = [each.part for each in charged if any(text not in each.job for text in asserted)]
+    if asserted and others:
+        raise BadParameter(
+            f"{name!r} was charged for other parts, such as {others[0]!r}, which may overlap with those of this "
+            "comparison: compare the same parts, or name another data set in [budget]."
+        )
+    if part and compared and part not in {each.part for each in compared}:
+        raise BadParameter(
+            f"{name!r} has the parts of a comparison, and {part!r} may overlap with them: name another data set in "
+            "[budget]."
         )
 
 

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from dpmine.privacy import Guarantee
 
 
+COMPARED = "compare"
+"""How entries of the ledger begin that are for a part of a comparison."""
+_LONGEST = 400  # characters of all parts: an entry of the ledger names them
+
+
 class CompareJob(TransactionsJob):
     """The same itemsets in disjoint groups of units."""
 
@@ -34,7 +39,7 @@ class CompareJob(TransactionsJob):
 
     def _checked(self) -> Guarantee:
         guarantee = super()._checked()
-        return guarantee.asserting(guarantee.unit, f"none is in two of the parts {', '.join(self.parts)}")
+        return guarantee.asserting(guarantee.unit, self.partition)
 
     def guarantee_at(self) -> Guarantee:
         """See `Job.guarantee_at`."""
@@ -42,8 +47,8 @@ class CompareJob(TransactionsJob):
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """Charge every part, read them, release. Raises as `Job.run`."""
-        for part in self.parts:
-            Account(account.ledger, f"{account.dataset}/{part}").charge(self.guarantee, job=f"compare {part}")
+        for part in self._conditions:
+            Account(account.ledger, f"{account.dataset}/{part}").charge(self.guarantee, job=COMPARED)
         memory = self.options.get("memory")
         found = self._request.compare(
             self._groups, self._columns, memory=memory, progress=progress, guarantee=self.guarantee
@@ -51,9 +56,10 @@ class CompareJob(TransactionsJob):
         return Released(found.to_dict(), found.guarantee, {"": found.to_arrow()})
 
     @property
-    def parts(self) -> tuple[str, ...]:
-        """See `Job.parts`."""
-        return tuple(self._conditions)
+    def partition(self) -> str:
+        """See `Job.partition`."""
+        parts = (f"{part} ({condition})" for part, condition in sorted(self._conditions.items()))
+        return f"no unit is in two of the parts {', '.join(parts)}"
 
     @cached_property
     def _conditions(self) -> Mapping[str, str]:
@@ -66,8 +72,12 @@ class CompareJob(TransactionsJob):
             )
         if len(set(parts.values())) < len(parts):
             raise BadParameter("parts must be disjoint: two of them have the same condition.")
-        for name in parts:
+        for name, condition in parts.items():
             name_and_part(f"parts/{name}")
+            if not condition.isprintable():
+                raise BadParameter(f"The condition of part {name!r} must be on one line.")
+        if sum(map(len, [*parts, *parts.values()])) > _LONGEST:
+            raise BadParameter(f"The names and conditions of parts have at most {_LONGEST} characters together.")
         return parts
 
     @cached_property

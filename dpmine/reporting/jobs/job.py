@@ -117,9 +117,9 @@ class Job(ABC):
         return self.guarantee
 
     @property
-    def parts(self) -> tuple[str, ...]:
-        """The parts of the data set that are charged, each the whole of the job's charge; none: the data set is."""
-        return ()
+    def partition(self) -> str:
+        """What is asserted of the parts of the data set that are charged in its place; "" where the whole is."""
+        return ""
 
     @property
     def obstacle(self) -> str:

@@ -27,7 +27,7 @@ def comparison(document: Document, words: UnitWords) -> Body:
     sizes = _sizes(document, words)
     remarks = (
         (
-            f"Each {words.one} counts in one group only: the job file asserts this, and nothing checks it. A {words.one} "
+            f"Each {words.one} counts in one group: the job file asserts this, and nothing checks it. A {words.one} "
             "in k groups would be protected by k times the budget of this result."
         ),
         f"Itemsets: {spaced(document['mechanism'])}. Every group then counted all of them, with noise of its own.",
@@ -45,28 +45,28 @@ def comparison(document: Document, words: UnitWords) -> Body:
 
 
 def _answer(rows: Sequence[Document], groups: Sequence[str], pairs: Sequence[tuple[str, str]]) -> str:
-    """How many itemsets differ for certain, and the one that differs most."""
-    certain = [row for row in rows if any(map(_is_certain, row.parts("differences")))]
+    """How many itemsets clearly differ, and the one that differs most."""
+    clear = [row for row in rows if any(map(_is_clear, row.parts("differences")))]
     between = f"between {groups[0]} and {groups[1]}" if len(pairs) == 1 else f"between {len(groups)} groups"
-    if not certain:
-        return f"No share is certain to differ {between}; {len(rows)} itemsets were compared."
+    if not clear:
+        return f"No share of {len(rows)} itemsets clearly differs {between}."
     apart = [
         (abs(each.number("difference")), row, place)
-        for row in certain
+        for row in clear
         for place, each in enumerate(row.parts("differences"))
-        if _is_certain(each)
+        if _is_clear(each)
     ]
     _, row, place = max(apart, key=lambda each: each[0])
     shares = {group: share.number("share") for group, share in zip(groups, row.parts("shares"), strict=True)}
     said = " and ".join(f"{_percent(shares[group])} % in {group}" for group in pairs[place])
-    differ = "1 share differs" if len(certain) == 1 else f"{len(certain)} shares differ"
-    return f"{differ} for certain {between}. The most: {names_of(row.labels('items'))}, {said}."
+    differ = "1 itemset has" if len(clear) == 1 else f"{len(clear)} itemsets have"
+    return f"{differ} clearly different shares {between}. The most: {names_of(row.labels('items'))}, {said}."
 
 
 def _table(
     rows: Sequence[Document], groups: Sequence[str], pair: tuple[str, str], place: int, words: UnitWords
 ) -> PageTable:
-    """Two groups, the certain differences first."""
+    """Two groups, the clear differences first."""
     ranked = _ranked(rows, place)
     first, second = map(groups.index, pair)
     differences = [row.parts("differences")[place] for row in ranked]
@@ -74,37 +74,36 @@ def _table(
         "Items": [names_of(row.labels("items")) for row in ranked],
         pair[0]: [_share(row.parts("shares")[first]) for row in ranked],
         pair[1]: [_share(row.parts("shares")[second]) for row in ranked],
-        "Difference": [f"{100 * each.number('difference'):+.1f}" for each in differences],
-        INTERVAL: ["{:+.1f} to {:+.1f}".format(*_ends(each)) for each in differences],
-        "Certain": ["yes" if _is_certain(each) else "no" for each in differences],
+        "Difference": [_points(100 * each.number("difference")) for each in differences],
+        INTERVAL: [" to ".join(map(_points, _ends(each))) for each in differences],
+        "Differs": ["yes" if _is_clear(each) else "not clear" for each in differences],
     }
     meaning = (
         f"Shares are of the {words.many} of each group, in per cent, with their intervals. Difference: {pair[0]} minus "
-        f"{pair[1]}, in percentage points. It is certain where the interval has no 0."
+        f"{pair[1]}, in percentage points. The groups differ where the interval has no 0."
     )
     return PageTable(f"{pair[0]} and {pair[1]}", columns, folded=place > 0, meaning=meaning)
 
 
 def _chart(rows: Sequence[Document], first: str, second: str) -> Chart:
-    ranked = _ranked(rows, 0)
-    differences = [row.parts("differences")[0] for row in ranked]
     caption = (
         f"Share in {first} minus share in {second}, in percentage points. The thin lines are the intervals of the "
         "table, which hold all together. Where a line does not cross 0, the groups differ."
     )
-    drawn = [
-        Bar(names_of(row.labels("items")), 100 * each.number("difference"), _points(each), _ends(each))
-        for row, each in zip(ranked, differences, strict=True)
-    ]
+    drawn = []
+    for row in _ranked(rows, 0):
+        difference = row.parts("differences")[0]
+        points = 100 * difference.number("difference")
+        drawn.append(Bar(names_of(row.labels("items")), points, _points(points), _ends(difference)))
     return bars(caption, drawn)
 
 
 def _ranked(rows: Sequence[Document], place: int) -> list[Document]:
-    """Certain differences first, then by their size."""
+    """Clear differences first, then by their size."""
 
     def rank(row: Document) -> tuple[bool, float]:
         difference = row.parts("differences")[place]
-        return not _is_certain(difference), -abs(difference.number("difference"))
+        return not _is_clear(difference), -abs(difference.number("difference"))
 
     return sorted(rows, key=rank)
 
@@ -124,8 +123,9 @@ def _share(share: Document) -> str:
     return f"{_percent(share.number('share'))} ({low:.1f} to {high:.1f})"
 
 
-def _points(difference: Document) -> str:
-    return f"{100 * difference.number('difference'):+.1f}"
+def _points(number: float) -> str:
+    """With a sign; no negative zero."""
+    return f"{round(number, 1) + 0.0:+.1f}"
 
 
 def _percent(share: float) -> str:
@@ -140,7 +140,7 @@ def _ends(estimate: Document) -> tuple[float, float]:
     return 100 * ends[0], 100 * ends[1]
 
 
-def _is_certain(difference: Document) -> bool:
+def _is_clear(difference: Document) -> bool:
     """Whether the interval has no 0."""
     low, high = _ends(difference)
     return low > 0 or high < 0

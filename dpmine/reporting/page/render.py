@@ -128,7 +128,7 @@ def _meaning(report: Report, words: UnitWords) -> str:
     """What in the data is one unit, in a sentence."""
     if report.unit == ROW:
         return "Each row of the data is protected by itself." if words.one == ROW else f"One {words.one} is one row."
-    if any(outcome.guarantee.assertion and not outcome.job.parts for outcome in report.outcomes):
+    if any(outcome.guarantee.assertion and not outcome.job.partition for outcome in report.outcomes):
         return f"One {words.one} is one row: the job file asserts this, and nothing checks it."
     return f"One {words.one} is one value of “{report.unit}”; rows without a value are left out."
 
