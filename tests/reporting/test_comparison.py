@@ -13,6 +13,7 @@ from reporting.test_page import Page
 from support.cases import every
 from support.schemas import problems
 
+import dpmine
 from dpmine.errors import BadParameter, BudgetExceeded, DpmineError
 from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.call import PreparedReport

@@ -277,7 +277,7 @@ def squared_l2_sensitivity(count: int) -> Fraction:
 
 
 def level_of_one(releases: int) -> Fraction:
-    """With what probability the intervals of each of so many releases must hold, for all to hold with `LEVEL`.
+    """With what probability the intervals of each of W `releases` must hold, for all to hold with `LEVEL`.
 
     (1 − β/W)^W ≥ 1 − β, by Bernoulli's inequality: each release has noise of its own, whatever was released before.
     """

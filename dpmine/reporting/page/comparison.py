@@ -25,13 +25,12 @@ def comparison(document: Document, words: UnitWords) -> Body:
     groups = [printable(group["name"]) for group in document.parts("groups")]
     rows = document.parts("itemsets")
     sizes = _sizes(document, words)
-    remarks = (
-        (
-            f"Each {words.one} counts in one group: the job file asserts this, and nothing checks it. A {words.one} "
-            "in k groups would be protected by k times the budget of this result."
-        ),
-        f"Itemsets: {spaced(document['mechanism'])}. Every group then counted all of them, with noise of its own.",
+    disjoint = (
+        f"Each {words.one} is in one group only: the job file asserts this, and nothing checks it. One in k groups "
+        "would be protected by k times the budget of this result."
     )
+    chosen = f"Itemsets: {spaced(document['mechanism'])}. Every group then counted all of them, with noise of its own."
+    remarks = (disjoint, chosen)
     if not rows:
         return Body(_NOTHING, "Whether that is so was decided with noise, too.", tables=(sizes,), remarks=remarks)
     if len(groups) < 2 or any(len(row.parts("shares")) != len(groups) for row in rows):
