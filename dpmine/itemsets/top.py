@@ -261,7 +261,7 @@ def top_itemsets(
     from dpmine.itemsets.counting.rows import showing
 
     with closing(loaded), showing(progress):
-        return _answer(request, loaded, charged=account.ledger is not None)
+        return answer(request, loaded, charged=account.ledger is not None)
 
 
 def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[LayoutPlan], None]:
@@ -281,7 +281,7 @@ def _planned(request: Request, account: Account, notice: Callable[[str], None] |
     return planned
 
 
-def _answer(request: Request, loaded: LoadedTransactions, *, charged: bool) -> TopItemsets:
+def answer(request: Request, loaded: LoadedTransactions, *, charged: bool) -> TopItemsets:
     """What the way chooses of the transactions, and noisy supports where they are wanted."""
     from dpmine.io.python_values import items_at
 

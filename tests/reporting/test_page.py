@@ -23,6 +23,7 @@ from support.pages.prose import WORDS
 from dpmine.errors import BadData
 from dpmine.ledger.budget import Amount
 from dpmine.privacy import Guarantee, Neighbors
+from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.jobs.kinds import HistogramJob
 from dpmine.reporting.page import render as render_module
 from dpmine.reporting.page.bodies import body_of
@@ -314,7 +315,8 @@ def test_odd_numbers_in_a_stored_result_do_not_end_the_page(name: str, report: R
     for other in (other for odd in ODD_NUMBERS for other in altered(document, odd)):
         assert body_of(outcome.job.kind, other).answer
         windows = PastWindow("W1", {name: document}, charged=True), PastWindow("W2", {name: other}, charged=True)
-        assert windows_of(Timeline(windows, Amount())).jobs
+        if not outcome.job.obstacle:
+            assert windows_of(Timeline(windows, Amount()), [outcome.job.kind], UnitWords("unit", "units")).jobs
 
 
 def test_a_stored_table_that_was_cut() -> None:

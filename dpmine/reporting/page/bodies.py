@@ -14,6 +14,7 @@ from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, percent, spaced
 from dpmine.reporting.page.charts import Bar, decision, first_and_all, steps
+from dpmine.reporting.page.comparison import comparison
 from dpmine.reporting.page.itemsets import frequent_itemsets, top_itemsets
 
 if TYPE_CHECKING:
@@ -206,6 +207,7 @@ def _two(classes: Sequence[Label]) -> tuple[str, str]:
 _BODIES: dict[str, Callable[[Document, UnitWords], Body]] = {
     "top-itemset": top_itemsets,
     "frequent-itemsets": frequent_itemsets,
+    "compare": comparison,
     "histogram": _histogram,
     "classify": _classifier,
     "regress": _regression,

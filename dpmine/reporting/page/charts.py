@@ -131,6 +131,39 @@ def multiples(caption: str, panels: Sequence[Panel], first: str, last: str) -> C
     return _drawn("multiples", caption, layout)
 
 
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """One of several small histograms: its heights between edges; none of either where there is no result."""
+
+    title: str
+    edges: Sequence[float]
+    heights: Sequence[float]
+
+
+def outlines(caption: str, panels: Sequence[Outline]) -> Chart:
+    """Small histograms side by side on one scale, in both directions."""
+    drawn = [panel for panel in panels if panel.heights]
+    first, last = min(panel.edges[0] for panel in drawn), max(panel.edges[-1] for panel in drawn)
+    top = max([1.0, *(height for panel in drawn for height in panel.heights)])
+
+    def layout(width: int) -> dict[str, object]:
+        columns = 2 if width == NARROW else 4
+        across = width / columns - _LEFT - _RIGHT
+        unit = across / (last - first)
+        bins = [
+            [(_HEIGHT * max(0.0, height) / top, (edge - first) * unit) for height, edge in zip(*each, strict=True)]
+            for each in ((panel.heights, panel.edges[1:]) for panel in panels)
+        ]
+        starts = [(panel.edges[0] - first) * unit if panel.heights else 0.0 for panel in panels]
+        marks = [(value * _HEIGHT / top, text) for value, text in _ticks(0, top, 2)]
+        ends = f"{first:g}", f"{last:g}"
+        titles = [panel.title for panel in panels]
+        rows = list(zip(titles, starts, bins, strict=True))
+        return {"columns": columns, "across": across, "panels": rows, "marks": marks, "ends": ends}
+
+    return _drawn("outlines", caption, layout)
+
+
 _LEFT, _RIGHT, _HEIGHT = 52, 12, 70
 """Room beside and in a panel, in pixels; as in templates/charts.svg.j2."""
 

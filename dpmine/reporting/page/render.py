@@ -106,7 +106,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         chance=f"1 in {int(decimal_below(1 / failing, 3)):,}" if failing else "",
         notes=_notes((each.job.name, each.result.guarantee) for each in outcomes if each.result),
         most_rows=_MOST_ROWS,
-        windows=windows_of(report.timeline) if report.timeline else None,
+        windows=windows_of(report.timeline, [each.job.kind for each in outcomes], words) if report.timeline else None,
     )
 
 
@@ -135,7 +135,7 @@ def _meaning(report: Report, words: UnitWords) -> str:
     """What in the data is one unit, in a sentence."""
     if report.unit == ROW:
         return "Each row of the data is protected by itself." if words.one == ROW else f"One {words.one} is one row."
-    if any(outcome.guarantee.assertion for outcome in report.outcomes):
+    if any(outcome.guarantee.assertion and not outcome.job.partition for outcome in report.outcomes):
         return f"One {words.one} is one row: the job file asserts this, and nothing checks it."
     return f"One {words.one} is one value of “{report.unit}”; rows without a value are left out."
 
@@ -244,6 +244,8 @@ def _written(value: object) -> str:
     """A value as text, which the page puts on one line; of several, each by itself."""
     if isinstance(value, list):
         return ", ".join(printable(_written(each)) for each in value)
+    if isinstance(value, dict):
+        return "; ".join(printable(f"{name}: {_written(each)}") for name, each in value.items())
     if isinstance(value, Decimal):
         return readable(str(value).lower())
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
