@@ -116,7 +116,7 @@ def test_what_stands_out_in_any_part_is_counted_in_all(shop: Shop) -> None:
         "Each customer is in one group only: the job file asserts this, and nothing checks it.",
         "What the job file asserts is true: no unit is in two of the parts north (region = 'N'), south (region = 'S').",
         "One customer is one value of “customer”",
-        "A guarantee of ε = 5000, δ = 0.01 for each customer",
+        "That is ε = 5000, δ = 0.01",
     ):
         assert said in page.text, said
 
