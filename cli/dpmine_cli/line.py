@@ -96,10 +96,12 @@ class CommandLine:
         if not any(written.values()):
             return  # there is nothing that could be in the way
         from dpmine.io.atomic import database_files, require_apart
+        from dpmine.io.sources.query import named_files
 
         option = self.options.get
         kept = {**database_files(option("ledger")), **database_files(option("database"), "the database")}
         read = [*option("files", ()), *filter(None, [option("predict")])]
+        read += named_files(option("query"), option("database"))
         targets = {f"--{name}": path for name, path in sorted(written.items())}  # the order of messages
         require_apart(targets, read, {"the catalogue": option("catalogue"), **kept})
 
