@@ -58,7 +58,9 @@ ALIASES: dict[str, Callable[[str, str], object]] = {
 @pytest.fixture
 def people() -> dpmine.Ledger:
     pq.write_table(pa.table({"x": [0.5] * 40, "y": [0, 1] * 20}), "people.parquet")
-    budget = f'[budget]\nledger = "{LEDGER}"\ndataset = "shop"\nepsilon = 9\ndelta = 1e-3\n[[job]]\nkind = "top-itemset"\n'
+    budget = (
+        f'[budget]\nledger = "{LEDGER}"\ndataset = "shop"\nepsilon = 9\ndelta = 1e-3\n[[job]]\nkind = "top-itemset"\n'
+    )
     Path("jobs.toml").write_text(f'{budget}input = "sales.parquet"\ncatalogue = "items.txt"\n', encoding="utf-8")
     Path("queries.toml").write_text(f'{budget}query = "{QUERY}"\n', encoding="utf-8")
     found = dpmine.Ledger(LEDGER)

@@ -160,9 +160,7 @@ def named_files(query: object, database: object) -> list[str]:
         return _files_in(query.strip().rstrip(";"), connection, () if database is None else ENDINGS)
 
 
-def _files_in(
-    statement: str, connection: DuckDBPyConnection, endings: tuple[str, ...] = ENDINGS
-) -> list[str]:
+def _files_in(statement: str, connection: DuckDBPyConnection, endings: tuple[str, ...] = ENDINGS) -> list[str]:
     """The table names in a statement that end like files, or all of them; none if it is not a SELECT."""
     (tree,) = connection.execute("SELECT json_serialize_sql($1::VARCHAR)", [statement]).fetchall()[0]
     tables: list[str] = []
