@@ -77,7 +77,7 @@ def _supports(source: Source, column: str) -> Counter[str]:
 def attribute_table(data: bytes) -> None:
     """A CSV file of two attributes, one of them cut: each value is the item that it alone would be."""
     least, body = next(iter(data), 0) % 16, data[1:].replace(b"\r", b"\n")  # from 10 on, cuts are out of order
-    options = ask(lambda: Attributes.of(attributes=True, missing="?", cut={"n": [least, 10]})) or Attributes()
+    options = ask(lambda: Attributes.of(attributes=True, missing="?", cut={"n": [least, 10]})) or Attributes((), (), ())
     rows = open_csv(dpmine.Input("data", input_format="csv", columns=("c", "n")), [_file(body)]).as_numbers(["n"])
     supports = ask(lambda: _supports(AttributeLists(rows, (), rows.names, options), ATTRIBUTES_COLUMN))
     if not body.isascii() or {*body} & {*b'"\0'}:
