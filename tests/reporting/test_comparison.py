@@ -156,6 +156,7 @@ WRONG: dict[str, tuple[tuple[dict[str, str], ...], dict[str, str], str]] = {
     "no column": (({"parts": """{a = "kanarienvogel = 'N'", b = "region = 'S'"}"""},), {}, "kanarienvogel"),
     "a part of a part": (({},), {"dataset": '"shop/north"'}, "give dataset = 'shop'"),
     "two divisions": (({"itemsets": GIVEN}, {"parts": OTHER, "name": '"Ages"'}), {}, "must have the same parts"),
+    "memory": (({"memory": '"100MB"'},), {}, "memory"),
     "itemsets": (({"itemsets": '[["tea"], ["tea"]]'},), {}, "different lists"),
 }
 
