@@ -101,7 +101,7 @@ class ComparisonRequest:
 
         Requires: every group was charged. `guarantee` is that of the unit. Raises as `read_transactions`.
         """
-        limit = parse_memory(memory)
+        limit = memory_of_each(memory, len(groups))
         catalogue = None if self.listing is None else self.listing.catalogue
         done = 0
 
@@ -111,9 +111,7 @@ class ComparisonRequest:
         with ExitStack() as kept:
             loaded: dict[str, LoadedTransactions] = {}
             for name, data in groups.items():
-                read = read_transactions(
-                    data, columns, catalogue=catalogue, progress=shown, memory=limit and limit // len(groups)
-                )
+                read = read_transactions(data, columns, catalogue=catalogue, progress=shown, memory=limit)
                 loaded[name] = kept.enter_context(closing(read))
                 done += 1
             itemsets = self.given or self._chosen(loaded.values())
@@ -130,6 +128,11 @@ class ComparisonRequest:
     def _counts(self, name: str, transactions: Transactions, itemsets: Sequence[Itemset]) -> GroupCounts:
         exact = [transactions.total_units, *exact_supports(transactions, itemsets)]
         return GroupCounts.drawn(name, exact, self.noise, bits=SystemBits())
+
+
+def memory_of_each(memory: int | str | None, groups: int) -> int:
+    """Bytes for each of the groups, which are all held at once. Raises BadParameter where that is too little."""
+    return parse_memory(parse_memory(memory) // groups)
 
 
 def exact_supports(transactions: Transactions, itemsets: Sequence[Itemset]) -> list[int]:

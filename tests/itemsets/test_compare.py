@@ -130,7 +130,7 @@ def test_every_group_counts_what_any_group_chose() -> None:
 @every("delta", ["0", "1e-6"])
 def test_both_steps_are_within_the_budget(given: list[list[str]], delta: str) -> None:
     """By their own accounts: the selection at its part, and the noise of the counts."""
-    options = {"catalogue": ["a", "b", "c"], "mechanism": "exponential"} if delta == "0" else {}
+    options: dict[str, Any] = {"catalogue": ["a", "b", "c"], "mechanism": "exponential"} if delta == "0" else {}
     request = asked(given, epsilon=1, delta=delta, size="1", k=2, **options)
     charged, guarantee = Amount.of(request.guarantee), request.guarantee
     assert guarantee.epsilon <= 1

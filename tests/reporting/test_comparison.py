@@ -42,8 +42,8 @@ class Shop:
             north = unit < 60
             items = ["bread", "milk"] if unit % 60 < (40 if north else 3) else ["tea"]
             rows += [(unit, "N" if north else "S", item) for item in items]
-        units, regions, items = zip(*rows, strict=True)
-        pq.write_table(pa.table({"customer": units, "region": regions, "item": items}), path / "sales.parquet")
+        units, regions, bought = zip(*rows, strict=True)
+        pq.write_table(pa.table({"customer": units, "region": regions, "item": bought}), path / "sales.parquet")
 
     def write(self, *jobs: dict[str, str], **terms: str) -> Path:
         budget = {
@@ -156,6 +156,7 @@ WRONG: dict[str, tuple[tuple[dict[str, str], ...], dict[str, str], str]] = {
     "no column": (({"parts": """{a = "kanarienvogel = 'N'", b = "region = 'S'"}"""},), {}, "kanarienvogel"),
     "a part of a part": (({},), {"dataset": '"shop/north"'}, "give dataset = 'shop'"),
     "two divisions": (({"itemsets": GIVEN}, {"parts": OTHER, "name": '"Ages"'}), {}, "must have the same parts"),
+    "memory": (({"memory": '"100MB"'},), {}, "memory"),
     "itemsets": (({"itemsets": '[["tea"], ["tea"]]'},), {}, "different lists"),
 }
 

@@ -38,7 +38,10 @@ class CompareJob(TransactionsJob):
     )
 
     def _checked(self) -> Guarantee:
+        from dpmine.itemsets.compare import memory_of_each
+
         guarantee = super()._checked()
+        memory_of_each(self.options.get("memory"), len(self._conditions))
         return guarantee.asserting(guarantee.unit, self.partition)
 
     def guarantee_at(self) -> Guarantee:
