@@ -20,6 +20,7 @@ from dpmine.markup import ShownAsText
 from dpmine.privacy import short
 from dpmine.reporting.jobs.compare import COMPARED
 from dpmine.reporting.jobs.file import Create
+from dpmine.reporting.jobs.schedule import length_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -253,7 +254,8 @@ def require_same_terms(terms: BudgetTerms, steps: Sequence[Step], budget: Budget
 def require_one_partition(terms: BudgetTerms, steps: Sequence[Step], budget: Budget | None) -> None:
     """BadParameter where a unit could be in two parts of the data set, as its parts come from different divisions.
 
-    The parts of one comparison are disjoint. Those of two need not be: the largest charge would not bound their sum.
+    The parts of one comparison are disjoint, and so are windows of one length. Those of two need not be: the largest
+    charge would not bound their sum.
     """
     name, part = name_and_part(terms.dataset)
     asserted = {step.job.partition for step in steps} - {""}
@@ -278,6 +280,12 @@ def require_one_partition(terms: BudgetTerms, steps: Sequence[Step], budget: Bud
         raise BadParameter(
             f"{name!r} was charged for other parts, such as {others[0]!r}, which may overlap with those of this "
             "comparison: compare the same parts, or name another data set in [budget]."
+        )
+    overlapping = [each.part for each in charged if length_of(each.part) is not length_of(part)]
+    if part and not compared and overlapping:
+        raise BadParameter(
+            f"{name!r} was charged for {overlapping[0]!r}, which may overlap with {part!r}: keep `every` of the "
+            "schedule as it was, or name another data set in [budget]."
         )
     if part and compared and part not in {each.part for each in compared}:
         raise BadParameter(

@@ -284,6 +284,19 @@ def test_disjoint_units_have_all_of_the_budget_in_each_window(tmp_path: Path) ->
     )
 
 
+def test_windows_of_another_length_overlap_with_those_before(tmp_path: Path) -> None:
+    """A visit in the week and in the month would be protected by the sum of both, and the ledger counts the larger."""
+    sales(tmp_path / "sales.parquet", 12)
+    shop = Shop(tmp_path, terms={"neighbors": "add-remove"})
+    shop.schedule["disjoint_units"] = True
+    Ledger(shop.url).grant("shop", epsilon=52000, delta=0.052, neighbors="add-remove", parts="by_unit")
+    shop.run("2025-W03").raise_failures()
+    shop.schedule["every"] = "month"
+    with pytest.raises(BadParameter, match="'2025-W03', which may overlap with '2025-01': keep `every`"):
+        shop.run("2025-01")
+    assert len(shop.charges) == 1
+
+
 def test_without_parts_disjoint_windows_are_rejected(tmp_path: Path) -> None:
     sales(tmp_path / "sales.parquet", 4)
     shop = Shop(tmp_path, terms={"neighbors": "add-remove"})
