@@ -130,7 +130,7 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
         y: object = None,  # noqa: ARG002 - pipelines pass y
         units: Entries = None,
     ) -> Self:
-        """Estimate the density of the records x: shape (n,) or (n, 1), on a rectangle (n, 2).
+        """Estimate the density of the records x: shape (n,) or (n, 1), on a rectangle (n, 2). y is ignored.
 
         `units`, shape (n,), names the privacy unit of every record. Each unit keeps at most `rows_per_unit` records,
         drawn at random from its own. Those whose unit is None, NaN or not hashable are dropped. Without it each
@@ -164,7 +164,7 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
         return self._released().pdf(x)
 
     def score_samples(self, X: Entries) -> Floats:
-        """The logarithm of the density at each record, shape (n,): −∞ outside the bounds, and where the density is 0.
+        """The logarithm of the density at each record of X, shape (n,): −∞ outside the bounds, and at density 0.
 
         NaN at a missing value. Raises BadData for what is not records as in the fit.
         """
@@ -178,7 +178,7 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
             return np.log(released.pdf(records[:, 0] if self.n_features_in_ == 1 else records))
 
     def score(self, X: Entries, y: object = None) -> float:  # noqa: ARG002 - scikit-learn passes y
-        """The logarithm of the likelihood of the records: the sum of `score_samples`.
+        """The logarithm of the likelihood of the records X: the sum of `score_samples`. y is ignored.
 
         Not private: a score on private data says something about them that no guarantee covers.
         """
@@ -189,7 +189,7 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
         return self._released().sample(n)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the density; see `Density.plot`."""
+        """Draw the density on `ax`, or on new axes; see `Density.plot`."""
         return self._released().plot(ax)
 
     def _released(self) -> Density:
