@@ -70,13 +70,14 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
         dataset: the data set's name in the ledger.
 
     Attributes after `fit`:
-        bin_width_: float, in units of the data; a pair on a rectangle.
-        edges_: float64, shape (b + 1,), b the number of bins that was chosen; a pair of such arrays on a rectangle.
-        density_: float64, shape (b,) or (b1, b2), per unit of the data or of area; equal where no count is above 0.
-        counts_: float64, of that shape: noisy counts ≥ 0.
-        n_features_in_: 1, or 2 on a rectangle.
-        guarantee_: `dpmine.Guarantee`, with what was clipped in its notes.
-        result_: `dpmine.models.histogram.density.Density`; writes itself as text, JSON and Arrow.
+
+    - bin_width_: float, in units of the data; a pair on a rectangle.
+    - edges_: float64, shape (b + 1,), b the number of bins that was chosen; a pair of such arrays on a rectangle.
+    - density_: float64, shape (b,) or (b1, b2), per unit of the data or of area; equal where no count is above 0.
+    - counts_: float64, of that shape: noisy counts ≥ 0.
+    - n_features_in_: 1, or 2 on a rectangle.
+    - guarantee_: `dpmine.Guarantee`, with what was clipped in its notes.
+    - result_: `dpmine.models.histogram.density.Density`; writes itself as text, JSON and Arrow.
 
     Proof: docs/proofs/models/histogram.md. Source: Chaudhuri & Vinterbo 2013, Algorithms 2 and 5, Theorem 6.
 

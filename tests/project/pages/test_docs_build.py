@@ -190,6 +190,25 @@ def test_drawings_that_differ_are_told_apart() -> None:
     assert not same_drawing("L 1 2", "L 1 2 3")
 
 
+def test_examples_in_docstrings_stay_as_they_are() -> None:
+    plain = module(DOCS / "_extensions" / "plain_docstrings.py").plain
+    assert [plain(line) for line in (">>> f(**x)", "    ...     f(**x)", "of **x")] == [
+        ">>> f(**x)",
+        "    ...     f(**x)",
+        r"of \*\*x",
+    ]
+
+
+INDENTED_IN_LIST = re.compile(r"^(?:- |\d+\. ).*\n\n {4}(?:dpmine|from|import) ", flags=re.MULTILINE)
+
+
+def test_code_after_a_list_has_a_fence() -> None:
+    """Four spaces after a list continue its last entry."""
+    pages = {page.name: page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")}
+    assert [name for name, text in pages.items() if INDENTED_IN_LIST.search(text)] == []
+    assert INDENTED_IN_LIST.search("- a\n\n    dpmine plan\n")
+
+
 def test_links_lead_to_pages_of_the_site() -> None:
     pages = module(DOCS / "_extensions" / "repository_pages.py")
     shown = pages.shown_files()
