@@ -154,6 +154,8 @@ WRONG: dict[str, tuple[tuple[dict[str, str], ...], dict[str, str], str]] = {
     "no name": (({"parts": """{"" = "region = 'N'", b = "region = 'S'"}"""},), {}, "part"),
     "lines": (({"parts": """{a = "region\\n= 'N'", b = "region = 'S'"}"""},), {}, "on one line"),
     "no column": (({"parts": """{a = "kanarienvogel = 'N'", b = "region = 'S'"}"""},), {}, "kanarienvogel"),
+    "brackets": (({"parts": """{a = "region = 'N') or (region = 'S'", b = "region = 'S'"}"""},), {}, "cannot parse"),
+    "brackets of where": (({"where": '"customer < 3) or (1 = 1"'},), {}, "cannot parse"),
     "a part of a part": (({},), {"dataset": '"shop/north"'}, "give dataset = 'shop'"),
     "two divisions": (({"itemsets": GIVEN}, {"parts": OTHER, "name": '"Ages"'}), {}, "must have the same parts"),
     "memory": (({"memory": '"100MB"'},), {}, "memory"),

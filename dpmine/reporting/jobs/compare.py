@@ -86,10 +86,14 @@ class CompareJob(TransactionsJob):
     @cached_property
     def _groups(self) -> dict[str, object]:
         """The rows of each part, by its name."""
-        own = [f"({self.options['where']})"] if "where" in self.options else []
+        from dpmine.io.sources.row_expressions import parsed_condition
+
+        own = [str(self.options["where"])] if "where" in self.options else []
+        for condition in (*own, *self._conditions.values()):
+            parsed_condition(condition)  # by itself: together with others it might end in the middle of one
         groups: dict[str, object] = {}
         for part, condition in self._conditions.items():
-            where = " and ".join([*own, f"({condition})"])
+            where = " and ".join(f"(\n{each}\n)" for each in (*own, condition))
             groups[part] = replace(self, options={**self.options, "where": where}).data
         return groups
 
