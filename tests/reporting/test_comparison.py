@@ -231,6 +231,31 @@ def test_a_result_that_was_changed_by_hand_does_not_stop_the_page(altered: dict[
     assert "cannot be shown" in body_of("compare", sound | altered, words).answer
 
 
+def test_groups_may_be_called_as_columns_are() -> None:
+    share, group = {"share": 0.5, "interval": [0.4, 0.6]}, {"units": 9, "interval": [0, 20]}
+    row = {"items": ["tea"], "shares": [share, share], "differences": [{"difference": 0.0, "interval": [-0.2, 0.2]}]}
+    groups = [group | {"name": name} for name in ("Items", "Difference")]
+    found = {"groups": groups, "itemsets": [row], "mechanism": "given"}
+    (table, _) = body_of("compare", found, UnitWords.read("customer")).tables
+    half = "50.0 (40.0 to 60.0)"
+    assert table.rows == (("tea", half, half, "+0.0", "-20.0 to +20.0", "not clear"),)
+
+
+def test_written_intervals_are_no_narrower_than_the_stored_ones() -> None:
+    share = {"share": 0.5, "interval": [0.40049, 0.59951]}
+    group = {"units": 9, "interval": [0, 20]}
+    row = {
+        "items": ["tea"],
+        "shares": [share, share],
+        "differences": [{"difference": 0.0, "interval": [-0.20049, 0.20049]}],
+    }
+    groups = [group | {"name": name} for name in ("x", "y")]
+    found = {"groups": groups, "itemsets": [row], "mechanism": "given"}
+    (table, _) = body_of("compare", found, UnitWords.read("customer")).tables
+    assert table.rows[0][1] == "50.0 (40.0 to 60.0)"
+    assert table.columns["Interval"] == ["-20.1 to +20.1"]
+
+
 def test_nothing_stands_out() -> None:
     group = {"units": 9, "interval": [0, 20]}
     nothing = {"groups": [group | {"name": "x"}, group | {"name": "y"}], "itemsets": [], "mechanism": "limited_domain"}

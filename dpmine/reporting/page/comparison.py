@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil, floor
 from typing import TYPE_CHECKING
 
 from dpmine.itemsets.release.results import printable
@@ -71,10 +72,10 @@ def _table(
     differences = [row.parts("differences")[place] for row in ranked]
     columns = {
         "Items": [names_of(row.labels("items")) for row in ranked],
-        pair[0]: [_share(row.parts("shares")[first]) for row in ranked],
-        pair[1]: [_share(row.parts("shares")[second]) for row in ranked],
+        f"Share in {pair[0]}": [_share(row.parts("shares")[first]) for row in ranked],  # no name may be another head
+        f"Share in {pair[1]}": [_share(row.parts("shares")[second]) for row in ranked],
         "Difference": [_points(100 * each.number("difference")) for each in differences],
-        INTERVAL: [" to ".join(map(_points, _ends(each))) for each in differences],
+        INTERVAL: [" to ".join(map(_points, _outwards(each))) for each in differences],
         "Differs": ["yes" if _is_clear(each) else "not clear" for each in differences],
     }
     meaning = (
@@ -118,8 +119,8 @@ def _sizes(document: Document, words: UnitWords) -> PageTable:
 
 
 def _share(share: Document) -> str:
-    low, high = _ends(share)
-    return f"{_percent(share.number('share'))} ({low:.1f} to {high:.1f})"
+    low, high = _outwards(share)
+    return f"{_percent(share.number('share'))} ({max(0.0, low):.1f} to {min(100.0, high):.1f})"
 
 
 def _points(number: float) -> str:
@@ -137,6 +138,12 @@ def _ends(estimate: Document) -> tuple[float, float]:
     if len(ends) != 2:
         raise Altered
     return 100 * ends[0], 100 * ends[1]
+
+
+def _outwards(estimate: Document) -> tuple[float, float]:
+    """The interval in per cent with one digit, none of it lost."""
+    low, high = _ends(estimate)
+    return floor(10 * low) / 10, ceil(10 * high) / 10
 
 
 def _is_clear(difference: Document) -> bool:
