@@ -114,7 +114,8 @@ def test_what_stands_out_in_any_part_is_counted_in_all(shop: Shop) -> None:
         "All shares and differences are in their intervals, all of them together, with probability 95 %.",
         "bread + milk 66.7",
         "Each customer is in one group only: the job file asserts this, and nothing checks it.",
-        "What the job file asserts is true: no unit is in two of the parts north (region = 'N'), south (region = 'S').",
+        "What the job file asserts is true: in all inputs together, no unit is in two of the parts north (region = 'N'), "
+        "south (region = 'S').",
         "One customer is one value of “customer”",
         "That is ε = 5000, δ = 0.01",
     ):
@@ -156,6 +157,12 @@ WRONG: dict[str, tuple[tuple[dict[str, str], ...], dict[str, str], str]] = {
     "no column": (({"parts": """{a = "kanarienvogel = 'N'", b = "region = 'S'"}"""},), {}, "kanarienvogel"),
     "brackets": (({"parts": """{a = "region = 'N') or (region = 'S'", b = "region = 'S'"}"""},), {}, "cannot parse"),
     "brackets of where": (({"where": '"customer < 3) or (1 = 1"'},), {}, "cannot parse"),
+    "a name with brackets": (
+        ({"parts": """{"a (region = 'N'), b" = "region = 'S'", c = "region = 'N'"}"""},),
+        {},
+        "brackets",
+    ),
+    "too many": (({"parts": "{" + ", ".join(f"p{n} = 'region<{n}'" for n in range(99)) + "}"},), {}, "too many parts"),
     "a part of a part": (({},), {"dataset": '"shop/north"'}, "give dataset = 'shop'"),
     "two divisions": (({"itemsets": GIVEN}, {"parts": OTHER, "name": '"Ages"'}), {}, "must have the same parts"),
     "memory": (({"memory": '"100MB"'},), {}, "memory"),

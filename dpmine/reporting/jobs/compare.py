@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 COMPARED = "compare"
 """How entries of the ledger begin that are for a part of a comparison."""
-_LONGEST = 400  # characters of all parts: an entry of the ledger names them
+_LONGEST = 900  # characters of what is asserted of the parts: an entry of the ledger has up to 1000
 
 
 class CompareJob(TransactionsJob):
@@ -61,8 +61,7 @@ class CompareJob(TransactionsJob):
     @property
     def partition(self) -> str:
         """See `Job.partition`."""
-        parts = (f"{part} ({condition})" for part, condition in sorted(self._conditions.items()))
-        return f"no unit is in two of the parts {', '.join(parts)}"
+        return _asserted(self._conditions)
 
     @cached_property
     def _conditions(self) -> Mapping[str, str]:
@@ -77,10 +76,12 @@ class CompareJob(TransactionsJob):
             raise BadParameter("parts must be disjoint: two of them have the same condition.")
         for name, condition in parts.items():
             name_and_part(f"parts/{name}")
+            if {*"()"} & {*name}:  # or two divisions might be asserted in the same words
+                raise BadParameter("The name of a part must have no round brackets.")
             if not condition.isprintable():
                 raise BadParameter(f"The condition of part {name!r} must be on one line.")
-        if sum(map(len, [*parts, *parts.values()])) > _LONGEST:
-            raise BadParameter(f"The names and conditions of parts have at most {_LONGEST} characters together.")
+        if len(_asserted(parts)) > _LONGEST:
+            raise BadParameter("There are too many parts, or their names and conditions are too long: shorten them.")
         return parts
 
     @cached_property
@@ -111,3 +112,9 @@ class CompareJob(TransactionsJob):
         names = {field.name for field in fields(Query)}
         query = Query(**{name: value for name, value in self._arguments.items() if name in names})
         return ComparisonRequest.of(query, len(self._conditions), self.options.get("itemsets", ()))
+
+
+def _asserted(parts: Mapping[str, str]) -> str:
+    """What makes the charges of the parts one: over all inputs, as a condition may hold in one and not in another."""
+    named = (f"{part} ({condition})" for part, condition in sorted(parts.items()))
+    return f"in all inputs together, no unit is in two of the parts {', '.join(named)}"
