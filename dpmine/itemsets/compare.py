@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import decimal_below
+from dpmine.io.arrow import is_integer, is_text
 from dpmine.io.python_values import items_at
+from dpmine.itemsets.ingest.attributes import open_transactions
+from dpmine.itemsets.ingest.layouts import item_type, plan_layout
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.release.comparison import Comparison, GroupCounts
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace, narrower
@@ -28,7 +31,10 @@ from dpmine.zcdp import rho_at
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    import pyarrow as pa
+
     from dpmine.io.source import Columns
+    from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.release.noise import SupportNoise
     from dpmine.itemsets.release.supports import Itemset
     from dpmine.itemsets.request.query import Query
@@ -88,6 +94,18 @@ class ComparisonRequest:
         """What chooses the itemsets."""
         return "given" if self.listing is None else self.listing.way.name
 
+    def require_readable(self, groups: Mapping[str, object], columns: Columns, *, memory: int | str | None) -> None:
+        """What can be known before any data are read, and so before a charge.
+
+        Raises as `read_transactions`, and BadParameter for given itemsets with items of another type than the data's.
+        """
+        limit = memory_of_each(memory, len(groups))
+        for data in groups.values():
+            source = open_transactions(data, columns)
+            self._require_type(item_type(source, plan_layout(source, columns)))
+            with suppress(_NotRead):
+                read_transactions(data, columns, catalogue=self._catalogue, memory=limit, planned=_not_read)
+
     def compare(
         self,
         groups: Mapping[str, object],
@@ -99,10 +117,10 @@ class ComparisonRequest:
     ) -> Comparison:
         """Read the groups, each by its name, choose the itemsets of each, and count all of them in every group.
 
-        Requires: every group was charged. `guarantee` is that of the unit. Raises as `read_transactions`.
+        Requires: `require_readable` found nothing, and every group was charged. `guarantee` is that of the unit. Raises
+        as `read_transactions`.
         """
         limit = memory_of_each(memory, len(groups))
-        catalogue = None if self.listing is None else self.listing.catalogue
         done = 0
 
         def shown(share: float) -> None:
@@ -111,12 +129,23 @@ class ComparisonRequest:
         with ExitStack() as kept:
             loaded: dict[str, LoadedTransactions] = {}
             for name, data in groups.items():
-                read = read_transactions(data, columns, catalogue=catalogue, progress=shown, memory=limit)
+                read = read_transactions(data, columns, catalogue=self._catalogue, progress=shown, memory=limit)
                 loaded[name] = kept.enter_context(closing(read))
                 done += 1
             itemsets = self.given or self._chosen(loaded.values())
             counts = (self._counts(name, each.transactions, itemsets) for name, each in loaded.items())
             return Comparison(itemsets, tuple(counts), self.noise, self.mechanism, guarantee)
+
+    @property
+    def _catalogue(self) -> pa.Array | None:
+        return None if self.listing is None else self.listing.catalogue
+
+    def _require_type(self, kind: pa.DataType) -> None:
+        """BadParameter where integers meet texts: such an itemset would have the support 0."""
+        named = ((int, is_integer(kind), "integers", "without quotes"), (str, is_text(kind), "texts", "in quotes"))
+        for wanted, is_kind, what, how in named:
+            if is_kind and any(type(item) is not wanted for itemset in self.given for item in itemset):
+                raise BadParameter(f"The data's items are {what}: write those of itemsets as {what}, {how}.")
 
     def _chosen(self, groups: Iterable[LoadedTransactions]) -> tuple[Itemset, ...]:
         """What any group chooses, in the order of the groups."""
@@ -128,6 +157,14 @@ class ComparisonRequest:
     def _counts(self, name: str, transactions: Transactions, itemsets: Sequence[Itemset]) -> GroupCounts:
         exact = [transactions.total_units, *exact_supports(transactions, itemsets)]
         return GroupCounts.drawn(name, exact, self.noise, bits=SystemBits())
+
+
+class _NotRead(Exception):
+    """Ends a call that was to check what it would read."""
+
+
+def _not_read(_plan: LayoutPlan) -> NoReturn:
+    raise _NotRead
 
 
 def memory_of_each(memory: int | str | None, groups: int) -> int:

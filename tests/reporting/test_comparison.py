@@ -114,8 +114,8 @@ def test_what_stands_out_in_any_part_is_counted_in_all(shop: Shop) -> None:
         "All shares and differences are in their intervals, all of them together, with probability 95 %.",
         "bread + milk 66.7",
         "Each customer is in one group only: the job file asserts this, and nothing checks it.",
-        "What the job file asserts is true: in all inputs together, no unit is in two of the parts north (region = 'N'), "
-        "south (region = 'S').",
+        "What the job file asserts is true: in all inputs together, no unit is in two of the parts",
+        "two of the parts north (region = 'N'), south (region = 'S').",
         "One customer is one value of “customer”",
         "That is ε = 5000, δ = 0.01",
     ):
@@ -166,6 +166,12 @@ WRONG: dict[str, tuple[tuple[dict[str, str], ...], dict[str, str], str]] = {
     "a part of a part": (({},), {"dataset": '"shop/north"'}, "give dataset = 'shop'"),
     "two divisions": (({"itemsets": GIVEN}, {"parts": OTHER, "name": '"Ages"'}), {}, "must have the same parts"),
     "memory": (({"memory": '"100MB"'},), {}, "memory"),
+    "integers": (({"itemsets": '[["tea", 7]]'},), {}, "items are texts: write those of itemsets as texts, in quotes"),
+    "catalogue": (
+        ({"catalogue": "[1, 2]", "mechanism": '"exponential"', "size": "1", "top": "1", "delta": "0"},),
+        {},
+        "The catalogue holds integers",
+    ),
     "itemsets": (({"itemsets": '[["tea"], ["tea"]]'},), {}, "different lists"),
 }
 

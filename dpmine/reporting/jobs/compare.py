@@ -38,10 +38,8 @@ class CompareJob(TransactionsJob):
     )
 
     def _checked(self) -> Guarantee:
-        from dpmine.itemsets.compare import memory_of_each
-
         guarantee = super()._checked()
-        memory_of_each(self.options.get("memory"), len(self._conditions))
+        self._request.require_readable(self._groups, self._columns, memory=self.options.get("memory"))
         return guarantee.asserting(guarantee.unit, self.partition)
 
     def guarantee_at(self) -> Guarantee:
