@@ -117,6 +117,7 @@ def test_what_stands_out_in_any_part_is_counted_in_all(shop: Shop) -> None:
         "What the job file asserts is true: in all inputs together, no unit is in two of the parts",
         "two of the parts north (region = 'N'), south (region = 'S').",
         "One customer is one value of “customer”",
+        "Each group chose itemsets by limited domain. Every group then counted all of them",
         "That is ε = 5000, δ = 0.01",
     ):
         assert said in page.text, said
@@ -240,7 +241,7 @@ def test_a_result_that_was_changed_by_hand_does_not_stop_the_page(altered: dict[
     row = {"items": ["a"], "shares": [share, share], "differences": [difference]}
     sound = {"groups": [group | {"name": "x"}, group | {"name": "y"}], "itemsets": [row], "mechanism": "given"}
     words = UnitWords.read("customer")
-    assert body_of("compare", sound, words).answer == "No share of 1 itemsets clearly differs between x and y."
+    assert body_of("compare", sound, words).answer == "No share of 1 itemset clearly differs between x and y."
     assert "cannot be shown" in body_of("compare", sound | altered, words).answer
 
 

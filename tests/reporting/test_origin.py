@@ -121,7 +121,7 @@ def test_charges_are_seen_without_unfolding(folder: Folder) -> None:
     parts = [max(each.epsilon / granted.epsilon, each.delta / granted.delta) for each in charges]
     assert shares == [pytest.approx(100 * float(part), abs=0.051) for part in parts]
     assert len(set(shares)) > 1
-    (table,) = re.findall(r"What each result was charged(.*)all together", unfolded)
+    (table,) = re.findall(r"What each result was charged Result(.*)all together", Page(html).text)
     assert table.index("Pairs") < table.index("Ages")
 
 
@@ -191,6 +191,8 @@ def test_what_one_unit_is(folder: Folder) -> None:
     rows = {name: value for name, value in RULE.items() if name != "unit"}
     text = Page(render(folder.run(job(**rows), unit=None), today=DAY)).text
     assert text.count("Each row of the data is protected by itself.") == 1
+    assert "count together: the guarantee is the same" not in text
+    assert "is protected by twice the ε, and so is a family of two" in text
     text = Page(render(folder.run(job(**rows), unit=None, unit_label='"visit"'), today=DAY)).text
     assert text.count("One visit is one row.") == 1
 

@@ -277,6 +277,17 @@ def test_a_failed_job_says_nothing_of_why(folder: Folder, monkeypatch: pytest.Mo
     assert "kanarienvogel" not in html
 
 
+@pytest.mark.parametrize(("after_charge", "said"), [(False, "Nothing was charged"), (True, "% of the budget at most")])
+def test_a_failed_job_is_no_result_and_says_what_it_may_have_taken(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, after_charge: bool, said: str
+) -> None:
+    monkeypatch.setattr(HistogramJob, "run", fail(BadData("x"), after_charge=after_charge))
+    text = Page(render(folder.run(job(**AGES), job(**PAIRS)), today=DAY)).text
+    assert "1 result about shop" in text
+    assert said in text
+    assert text.count("It took") == 1 + after_charge
+
+
 def test_a_stored_result_that_cannot_be_shown(folder: Folder) -> None:
     report = folder.run(job(**RULE))
     assert report.outcomes[0].result is not None

@@ -30,7 +30,13 @@ def comparison(document: Document, words: UnitWords) -> Body:
         f"Each {words.one} is in one group only: the job file asserts this, and nothing checks it. One in k groups "
         "would be protected by k times the budget of this result."
     )
-    chosen = f"Itemsets: {spaced(document['mechanism'])}. Every group then counted all of them, with noise of its own."
+    mechanism = document["mechanism"]
+    by = (
+        "The job file names the itemsets"
+        if mechanism == "given"
+        else f"Each group chose itemsets by {spaced(mechanism)}"
+    )
+    chosen = f"{by}. Every group then counted all of them, with noise of its own."
     remarks = (disjoint, chosen)
     if not rows:
         return Body(_NOTHING, "Whether that is so was decided with noise, too.", tables=(sizes,), remarks=remarks)
@@ -49,7 +55,8 @@ def _answer(rows: Sequence[Document], groups: Sequence[str], pairs: Sequence[tup
     clear = [row for row in rows if any(map(_is_clear, row.parts("differences")))]
     between = f"between {groups[0]} and {groups[1]}" if len(pairs) == 1 else f"between {len(groups)} groups"
     if not clear:
-        return f"No share of {len(rows)} itemsets clearly differs {between}."
+        itemsets = "1 itemset" if len(rows) == 1 else f"{len(rows)} itemsets"
+        return f"No share of {itemsets} clearly differs {between}."
     apart = [
         (abs(each.number("difference")), row, place)
         for row in clear

@@ -79,6 +79,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         dataset=terms.dataset,
         unit=words,
         meaning=_meaning(report, words),
+        has_key=_has_key(report),
         day=(today.date() if today else report.day).isoformat(),
         version=__version__,
         job_file=job_file,
@@ -86,6 +87,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         total=readable(guarantee.decimals),
         came_to="" if came_to == guarantee else readable(came_to.decimals),
         sections=sections,
+        results=sum(not section["failed"] for section in sections),
         zcdp=report.accounting is Accounting.ZCDP,
         by_rho=_by_rho(report, largest_charge),
         slack=readable(short(_slack(report))),
@@ -135,9 +137,15 @@ def _meaning(report: Report, words: UnitWords) -> str:
     """What in the data is one unit, in a sentence."""
     if report.unit == ROW:
         return "Each row of the data is protected by itself." if words.one == ROW else f"One {words.one} is one row."
-    if any(outcome.guarantee.assertion and not outcome.job.partition for outcome in report.outcomes):
+    if not _has_key(report):
         return f"One {words.one} is one row: the job file asserts this, and nothing checks it."
     return f"One {words.one} is one value of “{report.unit}”; rows without a value are left out."
+
+
+def _has_key(report: Report) -> bool:
+    """Whether columns say which rows are of one unit: else each row is one, or is asserted to be."""
+    asserted = any(outcome.guarantee.assertion and not outcome.job.partition for outcome in report.outcomes)
+    return report.unit != ROW and not asserted
 
 
 def _inputs(report: Report) -> list[tuple[str, str]]:
@@ -161,7 +169,7 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords, whole: Amoun
         "asked": [("input", shown_name(job.source)), *((name, _written(value)) for name, value in job.options.items())],
         "body": body_of(job.kind, result.document, words) if result else _FAILED,
         "failed": result is None,
-        "share": f"It took {_part(outcome.charge, whole, report.accounting)} of the budget." if report.budget else "",
+        "share": _said_of_share(outcome, _part(outcome.charge, whole, report.accounting)) if report.budget else "",
         "charge": ", ".join(filter(None, _charge(outcome.charge, report.accounting))),
         "reused": outcome.reused,
         "converts": outcome.guarantee.delta > outcome.charge.compared(Accounting.ZCDP)[1],
@@ -170,6 +178,13 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords, whole: Amoun
         "label": label[1] if label else "",
         "others": ", ".join(map(printable, others)),
     }
+
+
+def _said_of_share(outcome: JobOutcome, part: str) -> str:
+    """What a job took of the budget; one without a result may have ended before its charge."""
+    if outcome.result:
+        return f"It took {part} of the budget."
+    return f"It took {part} of the budget at most." if outcome.charged else "Nothing was charged for it."
 
 
 def _charge(amount: Amount, accounting: Accounting) -> tuple[str, str]:
@@ -193,7 +208,10 @@ def _spent(report: Report, page_charge: Amount, whole: Amount) -> PageTable:
     alone = [Amount.of(each.result.guarantee if each.result else each.guarantee).epsilon for each in report.outcomes]
     together = _guaranteed(report, page_charge, page_charge).epsilon
     columns = {
-        "Result": [*(outcome.job.name for outcome in report.outcomes), "all together"],
+        "Result": [
+            *(outcome.job.name for outcome in report.outcomes),
+            "all windows" if report.timeline else "all together",
+        ],
         f"Share of {of}": [_part(amount, whole, accounting) for amount in amounts],
         "ε by itself": [readable(short(epsilon)) for epsilon in (*alone, together)],
     }

@@ -206,7 +206,7 @@ def _how_sure(known: Mapping[str, KnownSupports], these: str) -> str:
         return f"All {these} hold together, in all windows, with probability {percent(float(LEVEL))}."
     return (
         f"All {these} of one window hold together with probability {percent(float(level))}, and those of two windows "
-        f"with probability {floor(100 * level**2)} %."
+        f"that are chosen beforehand with probability {floor(100 * level**2)} %."
     )
 
 

@@ -82,7 +82,7 @@ def test_supports_counted_one_after_the_other_change_within_both_intervals() -> 
     assert row.interval == (130 - 105, 155 - 90)
     frequent = {"counted_items": 2, "max_size": 2, "threshold": None}
     shown = section("frequent-itemsets", *({**each.entries, **frequent} for each in (before, now)))
-    assert "those of two windows with probability 90 %" in shown.remarks[0]
+    assert "those of two windows that are chosen beforehand with probability 90 %" in shown.remarks[0]
     assert [table.rows for table in shown.tables] == [(("a + b", "100", "150", "+50", "+25 to +65", "more"),)]
     assert shown.matrix is not None
     assert [cell and (cell.text, cell.margin) for cell in shown.matrix.rows[0][1]] == [("100", "±10"), ("150", "±20")]
@@ -242,6 +242,7 @@ def test_the_page_shows_all_windows(tmp_path: Path) -> None:
         "All intervals hold together, in all windows, with probability 95 %.",
         "The difference of two numbers of a row is right within the sum of their ±.",
         "That is ε = 5000, δ = 0.005",
+        "all windows 9.6 % 5000",
     ):
         assert said in page.text, said
     charts = [
