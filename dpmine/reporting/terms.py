@@ -18,7 +18,7 @@ from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.records import Kind
 from dpmine.markup import ShownAsText
 from dpmine.privacy import short
-from dpmine.reporting.jobs.compare import COMPARED
+from dpmine.reporting.jobs.compare import COMPARED, parts_of_others
 from dpmine.reporting.jobs.file import Create
 from dpmine.reporting.jobs.schedule import length_of
 
@@ -275,7 +275,7 @@ def require_one_partition(terms: BudgetTerms, steps: Sequence[Step], budget: Bud
         )
     charged = [each for each in Ledger(terms.ledger).history(name) if each.part and each.kind == Kind.CHARGE]
     compared = [each for each in charged if each.job.startswith(f"{COMPARED} ")]
-    others = [each.part for each in charged if any(text not in each.job for text in asserted)]
+    others = [part for text in asserted for part in parts_of_others(charged, text)]
     if asserted and others:
         raise BadParameter(
             f"{name!r} was charged for other parts, such as {others[0]!r}, which may overlap with those of this "

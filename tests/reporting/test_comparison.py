@@ -15,6 +15,7 @@ from support.schemas import problems
 
 import dpmine
 from dpmine.errors import BadParameter, BudgetExceeded, DpmineError
+from dpmine.itemsets.compare import ComparisonRequest
 from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.call import PreparedReport
 from dpmine.reporting.evidence.folder import verify_evidence
@@ -203,6 +204,17 @@ def test_parts_of_two_divisions_would_overlap(shop: Shop) -> None:
     with pytest.raises(BadParameter, match="has the parts of a comparison, and '2026-W47' may overlap"):
         PreparedReport.of(shop.path / "jobs.toml", shop.path / "page.html", None, retry=False)
     assert len(shop.charges) == 2
+
+
+def test_of_two_divisions_that_were_checked_at_once_one_reads_nothing(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.run({"itemsets": GIVEN})
+    monkeypatch.setattr("dpmine.reporting.batch.require_one_partition", lambda *_: None)
+    monkeypatch.setattr(ComparisonRequest, "compare", lambda *_, **_others: pytest.fail("it read"))
+    with pytest.raises(DpmineError) as raised:
+        shop.run({"itemsets": GIVEN, "parts": OTHER})
+    assert "Another run charged 'shop' for other parts" in raised.value.__notes__[0]
 
 
 def test_a_data_set_without_parts_is_rejected(shop: Shop) -> None:

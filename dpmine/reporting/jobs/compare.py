@@ -16,10 +16,11 @@ from dpmine.reporting.jobs.itemsets import TransactionsJob, plan_of
 from dpmine.reporting.jobs.job import Released
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from dpmine.itemsets.compare import ComparisonRequest
     from dpmine.itemsets.ingest.layouts import LayoutPlan
+    from dpmine.ledger.records import Entry
     from dpmine.privacy import Guarantee
 
 
@@ -50,6 +51,11 @@ class CompareJob(TransactionsJob):
         """Charge every part, read them, release. Raises as `Job.run`."""
         for part in self._conditions:
             Account(account.ledger, f"{account.dataset}/{part}").charge(self.guarantee, job=COMPARED)
+        # Another run may have charged another division since this one was checked. One of two sees the other's charge.
+        if account.ledger is not None and parts_of_others(account.ledger.history(account.dataset), self.partition):
+            raise BadParameter(
+                f"Another run charged {account.dataset!r} for other parts, which may overlap with these."
+            )
         memory = self.options.get("memory")
         found = self._request.compare(
             self._groups, self._columns, memory=memory, progress=progress, guarantee=self.guarantee
@@ -110,6 +116,13 @@ class CompareJob(TransactionsJob):
         names = {field.name for field in fields(Query)}
         query = Query(**{name: value for name, value in self._arguments.items() if name in names})
         return ComparisonRequest.of(query, len(self._conditions), self.options.get("itemsets", ()))
+
+
+def parts_of_others(history: Iterable[Entry], partition: str) -> list[str]:
+    """The parts that were charged without this assertion on them."""
+    from dpmine.ledger.records import Kind  # the database library is loaded where it is used
+
+    return [entry.part for entry in history if entry.part and entry.kind == Kind.CHARGE and partition not in entry.job]
 
 
 def _asserted(parts: Mapping[str, str]) -> str:
