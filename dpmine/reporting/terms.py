@@ -18,7 +18,7 @@ from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.records import Kind
 from dpmine.markup import ShownAsText
 from dpmine.privacy import short
-from dpmine.reporting.jobs.compare import COMPARED, parts_of_others
+from dpmine.reporting.jobs.compare import COMPARED, charges_to_parts, parts_of_others
 from dpmine.reporting.jobs.file import Create
 from dpmine.reporting.jobs.schedule import length_of
 
@@ -273,7 +273,7 @@ def require_one_partition(terms: BudgetTerms, steps: Sequence[Step], budget: Bud
             f"{name!r} was granted without parts by unit, which a comparison charges: grant another data set with "
             "dpmine ledger grant (parts by-unit), and name it in [budget]."
         )
-    charged = [each for each in Ledger(terms.ledger).history(name) if each.part and each.kind == Kind.CHARGE]
+    charged = charges_to_parts(Ledger(terms.ledger).history(name))
     compared = [each for each in charged if each.job.startswith(f"{COMPARED} ")]
     others = [part for text in asserted for part in parts_of_others(charged, text)]
     if asserted and others:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ import dpmine
 from dpmine.errors import BadParameter, BudgetExceeded, DpmineError
 from dpmine.itemsets.compare import ComparisonRequest
 from dpmine.ledger.ledger import Ledger
+from dpmine.privacy import ExPostGuarantee, Neighbors
 from dpmine.reporting.call import PreparedReport
 from dpmine.reporting.evidence.folder import verify_evidence
 from dpmine.reporting.jobs.file import UnitWords
@@ -215,6 +217,15 @@ def test_of_two_divisions_that_were_checked_at_once_one_reads_nothing(
     with pytest.raises(DpmineError) as raised:
         shop.run({"itemsets": GIVEN, "parts": OTHER})
     assert "Another run charged 'shop' for other parts" in raised.value.__notes__[0]
+
+
+def test_what_a_search_set_aside_for_a_part_counts(shop: Shop) -> None:
+    ledger = Ledger(shop.url)
+    ledger.grant("shop", epsilon=10000, delta="0.01", neighbors="add_remove", unit="customer", parts="by_unit")
+    search = ExPostGuarantee(Fraction(1), Fraction(0), Neighbors.ADD_REMOVE, "customer", ex_post_epsilon=Fraction(1))
+    ledger.charge("shop/old", search, job="accuracy-first")
+    with pytest.raises(BadParameter, match="was charged for other parts, such as 'old'"):
+        shop.run({"itemsets": GIVEN})
 
 
 def test_a_data_set_without_parts_is_rejected(shop: Shop) -> None:

@@ -120,9 +120,14 @@ class CompareJob(TransactionsJob):
 
 def parts_of_others(history: Iterable[Entry], partition: str) -> list[str]:
     """The parts that were charged without this assertion on them."""
+    return [entry.part for entry in charges_to_parts(history) if partition not in entry.job]
+
+
+def charges_to_parts(history: Iterable[Entry]) -> list[Entry]:
+    """The charges to parts of a data set, and what was set aside for searches on them."""
     from dpmine.ledger.records import Kind  # the database library is loaded where it is used
 
-    return [entry.part for entry in history if entry.part and entry.kind == Kind.CHARGE and partition not in entry.job]
+    return [entry for entry in history if entry.part and entry.kind in {Kind.CHARGE, Kind.RESERVE}]
 
 
 def _asserted(parts: Mapping[str, str]) -> str:
