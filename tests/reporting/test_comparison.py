@@ -293,6 +293,13 @@ def test_written_intervals_are_no_narrower_than_the_stored_ones() -> None:
     assert table.columns["Interval"] == ["-20.1 to +20.1"]
 
 
+@every(("accounting", "larger"), [("basic", False), ("zcdp", True)])
+def test_only_a_charge_in_rho_has_less_delta_than_its_result(accounting: str, larger: bool, tmp_path: Path) -> None:
+    (tmp_path / accounting).mkdir()
+    page = render(Shop(tmp_path / accounting).run({"epsilon": "1"}, epsilon="3", accounting=f'"{accounting}"'))
+    assert ("The δ above is larger" in page) is larger
+
+
 def test_nothing_stands_out() -> None:
     group = {"units": 9, "interval": [0, 20]}
     nothing = {"groups": [group | {"name": "x"}, group | {"name": "y"}], "itemsets": [], "mechanism": "limited_domain"}

@@ -172,7 +172,7 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords, whole: Amoun
         "share": _said_of_share(outcome, _part(outcome.charge, whole, report.accounting)) if report.budget else "",
         "charge": ", ".join(filter(None, _charge(outcome.charge, report.accounting))),
         "reused": outcome.reused,
-        "converts": outcome.guarantee.delta > outcome.charge.compared(Accounting.ZCDP)[1],
+        "converts": outcome.guarantee.delta > outcome.charge.compared(report.accounting)[1],
         "guarantee": readable(str(result.guarantee if result else outcome.guarantee)),
         "files": result.files if result else (),
         "label": label[1] if label else "",
