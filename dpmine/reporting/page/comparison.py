@@ -127,7 +127,7 @@ def _sizes(document: Document, words: UnitWords) -> PageTable:
 
 def _share(share: Document) -> str:
     low, high = _outwards(share)
-    return f"{_percent(share.number('share'))} ({max(0.0, low):.1f} to {min(100.0, high):.1f})"
+    return f"{_percent(share.number('share'))} ({max(0.0, low):.1f} to {high:.1f})"
 
 
 def _points(number: float) -> str:
@@ -150,7 +150,7 @@ def _ends(estimate: Document) -> tuple[float, float]:
 def _outwards(estimate: Document) -> tuple[float, float]:
     """The interval in per cent with one digit, none of it lost."""
     low, high = _ends(estimate)
-    return floor(10 * low) / 10, ceil(10 * high) / 10
+    return max(-100.0, floor(10 * low) / 10), min(100.0, ceil(10 * high) / 10)  # floats end just beyond 100 %
 
 
 def _is_clear(difference: Document) -> bool:

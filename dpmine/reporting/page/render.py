@@ -261,7 +261,9 @@ def _label(outcome: JobOutcome) -> tuple[Sequence[str], str] | None:
 def _written(value: object) -> str:
     """A value as text, which the page puts on one line; of several, each by itself."""
     if isinstance(value, list):
-        return ", ".join(printable(_written(each)) for each in value)
+        return ", ".join(
+            printable(" + ".join(map(_written, each)) if isinstance(each, list) else _written(each)) for each in value
+        )
     if isinstance(value, dict):
         return "; ".join(printable(f"{name}: {_written(each)}") for name, each in value.items())
     if isinstance(value, Decimal):

@@ -179,7 +179,7 @@ def _matrix(
 
     def cell(items: tuple[Label, ...], window: str) -> Cell | None:
         if window not in results:
-            return None
+            return Cell("no result", "", 0.0)
         value = known[window].values.get(items)
         if value is None:
             return Cell("listed", "", 0.0) if items in listed[window] else None
@@ -250,7 +250,7 @@ def _charts(windows: Sequence[str], results: Mapping[str, Document]) -> tuple[Ch
     panels = [Panel(names_of(each), [series.get(window, {}).get(each) for window in windows]) for each in itemsets]
     caption = (
         "Noisy supports by window, on one scale. A line holds the true number with probability 95 %; there is none "
-        "where the itemset was not listed."
+        "where no number was released."
     )
     return (multiples(caption, panels, windows[0], windows[-1]),)
 

@@ -95,6 +95,13 @@ def test_what_is_in_one_window_alone_is_not_compared() -> None:
     assert shown.remarks == ("No changes are shown: no itemset has a noisy support in W1 and in an earlier window.",)
 
 
+def test_an_itemset_is_not_called_unlisted_where_there_is_no_result() -> None:
+    known = document({"a b": 9}, NOISES[0]).entries | {"mechanism": "exponential"}
+    matrix = section("top-itemset", known, None, known).matrix
+    assert matrix is not None
+    assert [cell and cell.text for cell in matrix.rows[0][1]] == ["9", "no result", "9"]
+
+
 def test_every_earlier_window_is_compared_with_the_newest() -> None:
     """All of them together at 0.95: the intervals of four windows are those of a level of 1 − 0.05/4 each."""
     noise = NOISES[0]
@@ -113,7 +120,7 @@ def test_every_earlier_window_is_compared_with_the_newest() -> None:
     ]
     assert shown.matrix is not None
     ((_, cells),) = shown.matrix.rows
-    assert [cell and cell.margin for cell in cells] == [f"±{width}", None, *[f"±{width}"] * 3]
+    assert [cell and cell.margin for cell in cells] == [f"±{width}", "", *[f"±{width}"] * 3]
     assert [(each.window, each.newest) for each in shown.windows] == [
         ("W4", True),
         ("W3", False),
@@ -243,6 +250,7 @@ def test_the_page_shows_all_windows(tmp_path: Path) -> None:
         "The difference of two numbers of a row is right within the sum of their ±.",
         "That is ε = 5000, δ = 0.005",
         "all windows 9.6 % 5000",
+        "a set of results may become more than 100 million times as likely",
     ):
         assert said in page.text, said
     charts = [
