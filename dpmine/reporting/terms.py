@@ -56,14 +56,21 @@ class Charges:
 
     @classmethod
     def among(cls, history: Iterable[Entry], jobs: Iterable[Job], part: str | None) -> Self:
-        """Those among the entries of a data set that are on the part; None for any part."""
+        """Those among the entries of a data set that are on the part; None for any part.
+
+        A reservation counts until it is settled, and then what it came to.
+        """
         digests = {job.key.rpartition(" ")[2] for job in jobs}
-        amounts: dict[str, Amount] = {}
+        charges: dict[int, tuple[str, Amount]] = {}
         for entry in history:
-            mark = _MARK.search(entry.job) if entry.kind == Kind.CHARGE else None
+            mark = _MARK.search(entry.job) if entry.kind in {Kind.CHARGE, Kind.RESERVE} else None
             if mark and mark[2] in digests and part in {None, entry.part}:
-                key = f"{mark[1]} {mark[2]}"
-                amounts[key] = amounts.get(key, Amount()) + entry.amount
+                charges[entry.number] = f"{mark[1]} {mark[2]}", entry.amount
+            elif entry.kind == Kind.SETTLE and entry.reservation in charges:
+                charges[entry.reservation] = charges[entry.reservation][0], entry.amount
+        amounts: dict[str, Amount] = {}
+        for key, amount in charges.values():
+            amounts[key] = amounts.get(key, Amount()) + amount
         return cls(amounts)
 
     def after(self, batches: Iterable[Batch], dataset: str) -> Charges:

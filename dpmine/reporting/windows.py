@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from dpmine.reporting.terms import Batch
 
 
-_BUDGET = ("epsilon", "delta")
-"""The options of a job that say what it may charge."""
 _PATIENCE = 3600  # seconds, for a run on another machine
 _DIGITS = 4  # of an ε that was computed from ρ
 _STEPS = 6  # of that computation
@@ -129,14 +127,14 @@ class Recurring:
             )
         delta = share.compared(self.accounting)[1]
         if self.accounting is Accounting.BASIC:
-            return _with(job, share.epsilon, delta)
-        return _with(job, _largest(job, share, delta), delta)
+            return job.charging(share.epsilon, delta)
+        return job.charging(_largest(job, share, delta), delta)
 
     @property
     def _is_stated(self) -> bool:
         """Whether the jobs say themselves what they charge. BadParameter where only some do."""
-        stated = [any(name in job.options for name in _BUDGET) for job in self.job_file.jobs]
-        if any(stated) and not all("epsilon" in job.options for job in self.job_file.jobs):
+        stated = [not job.options.keys().isdisjoint({job.loss, "delta"}) for job in self.job_file.jobs]
+        if any(stated) and not all(job.loss in job.options for job in self.job_file.jobs):
             raise BadParameter(
                 "Some jobs of this schedule have epsilon or delta, and others do not: give epsilon (and delta) in "
                 "every job, or in none; [schedule] then divides the budget equally."
@@ -165,23 +163,19 @@ def _guarantee(job: Job) -> Guarantee:
         raise type(error)(f"job {job.name!r}: {as_keys(str(error))}") from None
 
 
-def _with(job: Job, epsilon: Fraction, delta: Fraction) -> Job:
-    return replace(job, options={**job.options, "epsilon": short(epsilon), "delta": short(delta)})
-
-
 def _largest(job: Job, share: Amount, delta: Fraction) -> Fraction:
     """An ε of few digits whose run charges at most the share's ρ, close to the largest.
 
     √(2ρ) suffices for every mechanism. ρ grows about as ε²; a step that goes too far is halved.
     """
     best = decimal_below(Fraction(sqrt(2 * share.rho)) * Fraction(_CLOSE), _DIGITS)
-    rho = Amount.of(_guarantee(_with(job, best, delta))).rho
+    rho = Amount.of(_guarantee(job.charging(best, delta))).rho
     step = Fraction(sqrt(share.rho / rho)) * Fraction(_CLOSE)
     for _ in range(_STEPS):
         trial = decimal_below(best * step, _DIGITS)
         if trial <= best:
             break
-        charge = Amount.of(_guarantee(_with(job, trial, delta)))
+        charge = Amount.of(_guarantee(job.charging(trial, delta)))
         if share.fits(charge, Accounting.ZCDP):
             best, step = trial, Fraction(sqrt(share.rho / charge.rho)) * Fraction(_CLOSE)
         else:

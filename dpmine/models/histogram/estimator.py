@@ -144,7 +144,7 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
     def search(self, rows: int = 1) -> BinSearch:
         """The parameters, read and checked, for `rows` records per privacy unit. Raises BadParameter."""
         parameters = {name: value for name, value in self.get_params().items() if name not in _NOT_OF_SEARCH}
-        return BinSearch.of(**parameters, rows=rows)
+        return BinSearch.of(**parameters, rows=rows, private_count=self._private_count)
 
     def _settings(self, rows: int, features: Sequence[str] | None = None) -> BinSearch:  # noqa: ARG002 - it has none
         return self.search(rows)

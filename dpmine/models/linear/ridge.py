@@ -264,7 +264,7 @@ class PrivateRidge(SavedEstimator, PrivateRegressor[RidgeSettings]):
         return settings
 
     def _learn(self, X: Entries, y: Entries, settings: RidgeSettings, bounding: Bounding, *, bits: BitSource) -> None:
-        features = checked_numbers(self, X, reset=True)
+        features = checked_numbers(self, X, reset=True, least=self.least_rows)
         ball, bounds = settings.ball.for_columns(features.shape[1]), settings.targets
         middle, half = bounds.back(np.array([0.0]))[0], (bounds.back(np.array([1.0])) - bounds.back(np.array([0.0])))[0]
         targets = checked_targets(self, y, len(features), missing=middle)

@@ -6,18 +6,20 @@ import hashlib
 import json
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpmine.errors import BadParameter
 from dpmine.io.files import shown_name
 from dpmine.options.option import OF_SOURCE, OF_UNIT
 from dpmine.options.tables import OPTIONS
 from dpmine.parameters import exact_number, listed
+from dpmine.privacy import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from fractions import Fraction
 
     import pyarrow as pa
 
@@ -82,6 +84,8 @@ class Job(ABC):
     table: ClassVar[Mapping[str, Option]]
     known: ClassVar[frozenset[str]] = frozenset()
     """The keys that a job file may have; a subclass names those that are not in the table."""
+    loss: ClassVar[str] = "epsilon"
+    """The option that says how much ε the job may be charged."""
 
     name: str
     source: str
@@ -116,14 +120,14 @@ class Job(ABC):
         """The guarantee, before the unit is known; no input is opened. For jobs that can recur. Raises BadParameter."""
         return self.guarantee
 
+    def charging(self, epsilon: Fraction, delta: Fraction) -> Self:
+        """The same job with this budget."""
+        return replace(self, options={**self.options, self.loss: short(epsilon), "delta": short(delta)})
+
     @property
     def obstacle(self) -> str:
-        """Why the job cannot recur, and what to do; "" where it can."""
-        return (
-            f"jobs of the kind {self.kind} take the number of units as public, and how many are in a window is not. "
-            "Jobs of the kinds top-itemset, frequent-itemsets, histogram and hypothesis can; give the others a file "
-            "of their own."
-        )
+        """Why the job cannot recur as it is, and what to do; "" where it can."""
+        return ""
 
     @abstractmethod
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dpmine.options.option import DECLARED_UNITS
 from dpmine.reporting.jobs.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -134,6 +135,8 @@ def _job(job: type[Job]) -> Schema:
     options = {name: option for name, option in job.table.items() if name in job.known}
     if "items" in job.known:
         options["items"] = options["item"]
+    if "units" in job.known:
+        options.setdefault("units", DECLARED_UNITS)
     options["neighbours"] = options["neighbors"]
     needed = [name for name, option in options.items() if option.needed and option.only_with is None]
     head = {
