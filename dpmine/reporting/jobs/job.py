@@ -50,20 +50,24 @@ class Released:
     model: str = ""
 
 
+ONCE = "once"
+"""In the place of a window, for a job of a schedule that does not recur."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """The window of a recurring job.
+    """The window of a recurring job; or `ONCE`, for a job beside recurring ones.
 
     Attributes:
         every: how long it is.
         window: its name.
-        days: the rows that are read.
+        days: the rows that are read; None for all of them, once.
         written: the options as the job file has them, without what the schedule gives to a window.
     """
 
     every: str
     window: str
-    days: Days
+    days: Days | None
     written: Mapping[str, Any]
 
 
@@ -78,6 +82,7 @@ class Job(ABC):
         options: the options that are given, by name.
         charged: ledger and data set that are charged, as stored results name them.
         scheduled: the window whose rows are read, of a recurring job.
+        recurs: whether it does, in a file with a schedule.
     """
 
     kind: ClassVar[str]
@@ -93,6 +98,7 @@ class Job(ABC):
     options: Mapping[str, Any]
     charged: Mapping[str, str] = field(default_factory=dict)
     scheduled: Scheduled | None = None
+    recurs: bool = True
 
     def __init_subclass__(cls) -> None:
         if "kind" in vars(cls):
@@ -146,13 +152,20 @@ class Job(ABC):
             options["unit columns"] = options.pop("unit")
         if self.scheduled is None:
             return {"kind": self.kind, "input": list(map(shown_name, self.paths)), "options": options, **self.charged}
-        window = {"every": self.scheduled.every, "window": self.scheduled.window, "column": self.scheduled.days.column}
+        window = {"window": self.scheduled.window}
+        if self.scheduled.days is not None:
+            window |= {"every": self.scheduled.every, "column": self.scheduled.days.column}
         asked = {"kind": self.kind, "input": [shown_name(self.source)], "options": options, **window}
         return {**asked, "dataset": self.charged["dataset"]}
 
     @property
+    def in_window(self) -> bool:
+        """Whether it reads the rows of a window alone."""
+        return self.scheduled is not None and self.scheduled.days is not None
+
+    @property
     def key(self) -> str:
-        """By which a ledger charges a recurring job once: its window, and a digest of the job; "" for other jobs."""
+        """By which a ledger charges a job of a schedule once: its window, and a digest of it; "" for other jobs."""
         if self.scheduled is None:
             return ""
         return f"{self.scheduled.window} {_digest({**self.content, 'window': '', 'dataset': ''})}"
@@ -186,7 +199,7 @@ class Job(ABC):
     def data(self) -> Any:
         """What is read, as the library's calls take it. Raises BadParameter for options that contradict each other."""
         source_options = {name: self.options[name] for name in OF_SOURCE if name in self.options}
-        if self.scheduled is not None:
+        if self.scheduled is not None and self.scheduled.days is not None:
             from dpmine.io.input import WindowedInput
 
             return WindowedInput(self.paths, **source_options, days=self.scheduled.days)

@@ -132,7 +132,7 @@ class HistogramJob(TableJob):
             return super().private_count
         if "units" in self.options:
             raise BadParameter("units is for a choice among several bins: leave it out.")
-        hidden = self.scheduled is not None or self.relation is Neighbors.ADD_REMOVE
+        hidden = self.in_window or self.relation is Neighbors.ADD_REMOVE
         return PrivateCount(self.relation) if hidden else None
 
     @cached_property

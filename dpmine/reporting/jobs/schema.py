@@ -143,6 +143,11 @@ def _job(job: type[Job]) -> Schema:
         "kind": {"description": "What is asked for.", "const": job.kind},
         "name": {"description": "The heading on the page.", **_TEXT},
         "input": {"description": "A name of [inputs], or a path.", **_TEXT},
+        "recurs": {
+            "description": "With a [schedule]: false for a job that is run once, on all rows.",
+            "type": "boolean",
+            "default": True,
+        },
     }
     of_options = {name: {"description": option.help, **_value(option)} for name, option in options.items()}
     table = _table(f"A job of the kind {job.kind}.", {**head, **of_options}, ["kind", *needed])

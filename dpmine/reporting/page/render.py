@@ -13,7 +13,7 @@ from dpmine.exact.reals import decimal_above, decimal_below
 from dpmine.io.files import shown_name
 from dpmine.itemsets.release.noise import LEVEL, DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.release.results import printable
-from dpmine.ledger.budget import WHOLE, Accounting, Amount, guaranteed, name_and_part
+from dpmine.ledger.budget import WHOLE, Accounting, Amount, name_and_part
 from dpmine.ledger.charging import ROW
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.jobs.file import UnitWords
@@ -21,6 +21,7 @@ from dpmine.reporting.page.bodies import body_of
 from dpmine.reporting.page.body import Body, percent
 from dpmine.reporting.page.charts import stacked, templates
 from dpmine.reporting.page.windows import windows_of
+from dpmine.reporting.terms import conversion_delta, guaranteed_together, is_by_rho
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
@@ -82,8 +83,8 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         charged=_charge(page_charge, page_charge, report.accounting),
         sections=sections,
         zcdp=report.accounting is Accounting.ZCDP,
-        by_rho=_by_rho(report, largest_charge),
-        slack=readable(short(_slack(report))),
+        by_rho=is_by_rho(largest_charge, report.total, report.accounting),
+        slack=readable(short(conversion_delta(report.total))),
         own_delta=readable(short(largest_charge.approximate_delta)) if largest_charge.approximate_delta else "",
         intervals=any(section["body"].intervals for section in sections),
         level=percent(float(LEVEL)),
@@ -245,24 +246,7 @@ def _spending(report: Report, budget: Budget, page_charge: Amount) -> dict[str, 
 
 
 def _guaranteed(report: Report, charged: Amount, largest_charge: Amount) -> Amount:
-    """The (ε, δ) of results of that charge: by ρ where that guarantees more, else by the sum of all ε."""
-    if not _by_rho(report, largest_charge):
-        return Amount(charged.epsilon, charged.delta)
-    kept = guaranteed(charged, report.accounting, _slack(report))
-    return Amount(decimal_above(kept.epsilon, _DIGITS) if kept.epsilon else kept.epsilon, kept.delta)
-
-
-def _by_rho(report: Report, largest_charge: Amount) -> bool:
-    """Whether the ledger adds up ρ, and the ε of that is less than the sum of all ε.
-
-    It depends on the most that the jobs may charge alone: chosen by outcomes, both δ would have to count.
-    """
-    return guaranteed(largest_charge, report.accounting, _slack(report)).epsilon < largest_charge.epsilon
-
-
-def _slack(report: Report) -> Fraction:
-    """The δ at which ρ is converted."""
-    return report.total.delta - report.total.approximate_delta
+    return guaranteed_together(charged, largest_charge, report.total, report.accounting)
 
 
 def _share(amount: Fraction, granted: Fraction) -> float:
