@@ -119,12 +119,14 @@ class WindowRun:
         terms, charged = self.recurring.terms, self._charges().amounts
         if Ledger(terms.ledger).known(name_and_part(terms.dataset)[0]) is None:
             return  # where there is none, the batch says so
-        for window in self._windows(charged):
-            if any(job.key not in charged and self.store.find(job) for job in self.recurring.at(window).jobs):
-                raise BadLedger(
-                    f"'{self.store.folder}' has a result of {window} that the ledger has no charge for: an older copy "
-                    "of the ledger was put back. Restore a newer one, or charge what is missing (dpmine.Ledger)."
-                )
+        own = {job.key.rpartition(" ")[2] for job in self.job_file.jobs}
+        keys = (key for key in self.store.keys(terms.dataset) if key.rpartition(" ")[2] in own)
+        if uncharged := sorted(key for key in keys if key not in charged):
+            raise BadLedger(
+                f"'{self.store.folder}' has a result of {uncharged[0].partition(' ')[0]} that the ledger has no charge "
+                "for: an older copy of the ledger was put back. Restore a newer one, or charge what is missing "
+                "(dpmine.Ledger)."
+            )
 
     def _has_work(self, window: Window, charged: Container[str]) -> bool:
         """Whether a job of the window is neither among those charged, nor has a result."""

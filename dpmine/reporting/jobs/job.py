@@ -168,7 +168,7 @@ class Job(ABC):
         """By which a ledger charges a job of a schedule once: its window, and a digest of it; "" for other jobs."""
         if self.scheduled is None:
             return ""
-        return f"{self.scheduled.window} {_digest({**self.content, 'window': '', 'dataset': ''})}"
+        return key_of(self.content)
 
     @cached_property
     def stem(self) -> str:
@@ -240,6 +240,11 @@ class Job(ABC):
         if value not in option.choices:
             raise BadParameter(f"{name} must be {' or '.join(map(repr, option.choices))}.")
         return str(value)
+
+
+def key_of(content: Mapping[str, object]) -> str:
+    """`Job.key` of the job of a schedule that has this content."""
+    return f"{content['window']} {_digest({**content, 'window': '', 'dataset': ''})}"
 
 
 def _digest(content: Mapping[str, object]) -> str:

@@ -156,7 +156,7 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords, page_charge:
         "body": body_of(job.kind, result.document, words) if result else _FAILED,
         "failed": result is None,
         "charge": _charge(outcome.charge, page_charge, report.accounting),
-        "reused": outcome.reused,
+        "reused": result.day if outcome.reused and result else "",
         "converts": outcome.guarantee.delta > outcome.charge.compared(Accounting.ZCDP)[1],
         "guarantee": readable(str(result.guarantee if result else outcome.guarantee)),
         "files": result.files if result else (),

@@ -217,7 +217,7 @@ def test_the_registry_has_the_number_of_a_page_without_windows(
 ) -> None:
     made = Folder(tmp_path_factory.mktemp(accounting))
     terms = {"accounting": f'"{accounting}"', "epsilon": "4", "delta": "1e-3"}
-    own = {"release_support": "auto", "rules": False, "epsilon": "0.4"}
+    own = {"release_support": "auto", "rules": False, "epsilon": "0.4", "delta": "1e-4"}
     jobs = [job(**{**PLAIN, **own, "name": f"of {size}", "size": str(size)}) for size in (1, 2, 3)]
     folder = evidence_of(made, *jobs, **terms)
     assert stated(folder) == registered(folder)
