@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from sklearn.base import BaseEstimator
 
@@ -68,6 +68,8 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
     """That the number of units is private; None where it is public."""
 
     _read_from_file = False
+    _has_places: ClassVar[bool] = False
+    """Whether all that a fit uses of the number of units is the number of their places."""
 
     @property
     def least_rows(self) -> int:
@@ -133,10 +135,18 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
         return replace(unit, private_count=self._private_count)
 
     def hiding_units(self, count: PrivateCount) -> Self:
-        """Itself, whose fits keep the number of units private: whether there are any is no error.
+        """Itself, whose fits keep the number of units private, and whether there are any; `count` says what is public.
 
-        Requires: the public number of places stands for n in all that a fit uses, and classes are named.
+        Raises BadParameter for estimators that use that number otherwise, and where the classes are not named: which
+        labels occur is private then.
         """
+        if not self._has_places:
+            raise BadParameter(f"{type(self).__name__} uses the number of units, so it cannot be private.")
+        if getattr(self, "classes", ()) is None:
+            raise BadParameter(
+                "units keeps the number of units private, and which labels occur is private, too: name them as "
+                "classes, such as `classes=['no', 'yes']`."
+            )
         self._private_count = count
         return self
 

@@ -18,6 +18,7 @@ from support.numpy_bits import NumpyBits
 from dpmine import (
     AccuracyFirstLogistic,
     AccuracyFirstRidge,
+    HypothesisSelector,
     PrivateHistogram,
     PrivateHuberSVC,
     PrivateLogisticRegression,
@@ -240,3 +241,10 @@ def test_what_does_not_fit_is_rejected_before_the_charge() -> None:
     model = classifier(rows_per_unit=1).hiding_units(PrivateCount.of(ADD_REMOVE, 2**30))
     with pytest.raises(BadParameter, match="units is too large"):
         model.require_parameters(["a", "b"])
+
+
+def test_estimators_that_use_the_number_otherwise_cannot_hide_it() -> None:
+    with pytest.raises(BadParameter, match="HypothesisSelector uses the number of units"):
+        HypothesisSelector(classes=[0, 1]).hiding_units(PrivateCount.of(ADD_REMOVE, 5))
+    with pytest.raises(BadParameter, match="which labels occur is private, too"):
+        PrivateLogisticRegression().hiding_units(PrivateCount.of(ADD_REMOVE, 5))

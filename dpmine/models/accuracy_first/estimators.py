@@ -92,6 +92,7 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator[AccuracySettings]):
     neighbors: str = Neighbors.REPLACE_ONE.value
 
     model_format = _FORMAT
+    _has_places: ClassVar[bool] = True
     _methods = frozenset(Method)
     _requested: ClassVar[tuple[str, ...]] = (
         "excess_risk",

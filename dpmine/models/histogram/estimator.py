@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import DensityMixin
@@ -109,6 +109,8 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
     mechanism: str = "max_of_exponentials"
     selection_share: Number = 0.5
     neighbors: str = "replace_one"
+
+    _has_places: ClassVar[bool] = True
 
     bin_width_ = _of_released("bin_width", "Width of a bin.")
     edges_ = _of_released("edges", "Edges of the bins.")

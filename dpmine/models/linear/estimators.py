@@ -86,6 +86,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier[LinearSettings])
     class_weight: Mapping[Any, Number] | None = None
 
     model_format = _FORMAT
+    _has_places: ClassVar[bool] = True
 
     @abstractmethod
     def _loss(self) -> Loss:

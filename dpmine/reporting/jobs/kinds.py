@@ -6,7 +6,6 @@ import json
 from abc import abstractmethod
 from dataclasses import replace
 from functools import cached_property
-from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpmine.errors import BadData, BadParameter
@@ -201,14 +200,7 @@ class ModelJob(TableJob):
     def estimator(self, **others: Any) -> Any:
         """The estimator, with the options of the job and other parameters. Raises BadParameter."""
         made, count = self._made(**others), self.private_count
-        if count is None:
-            return made
-        if isinstance(made.get_params().get("classes", ()), NoneType):
-            raise BadParameter(
-                "units keeps the number of units private, and which labels occur is private, too: name them as "
-                "classes, such as classes = ['no', 'yes']."
-            )
-        return made.hiding_units(count)
+        return made if count is None else made.hiding_units(count)
 
     @abstractmethod
     def _made(self, **others: Any) -> Any:

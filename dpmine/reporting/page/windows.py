@@ -73,7 +73,8 @@ def _shown(name: str, windows: Sequence[PastWindow]) -> JobInWindows:
         if results and "hypothesis" in results[-1][1].entries:
             return JobInWindows(name, (_rules(name, results),), (), ())
         if results and "itemsets" not in results[-1][1].entries:
-            return JobInWindows(name, (), (f"{name}: densities of windows are not compared.",), ())
+            what = "densities" if "counts" in results[-1][1].entries else "models"
+            return JobInWindows(name, (), (f"{name}: {what} of windows are not compared.",), ())
         return JobInWindows(name, *_compared(name, results), _charts(name, windows, results))
     except Altered:
         return JobInWindows(name, (), (f"{name}: a stored result cannot be shown; restore its file.",), ())

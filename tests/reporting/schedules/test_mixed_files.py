@@ -46,6 +46,7 @@ def test_it_is_charged_once_and_shown_on_each_page(tmp_path: Path) -> None:
     assert named(again)["All time"].reused
     page = render(again)
     assert ">All time<" in page
+    assert f"charged once, for the data of {first.day.isoformat()}, when the result was made" in page
     assert again.timeline is not None
     assert [set(window.documents) for window in again.timeline.windows] == [{"Pairs"}] * 3
     assert again.timeline.charge == Amount.total(entry.amount for entry in shop.charges)

@@ -12,6 +12,7 @@ import pytest
 from reporting.schedules.weeks import MONDAY, PAIRS, Shop, sales
 from support.cases import every
 
+import dpmine
 from dpmine.errors import BadParameter
 
 if TYPE_CHECKING:
@@ -135,3 +136,14 @@ def test_the_page_says_how_many_places_there_were(tmp_path: Path) -> None:
     visits(tmp_path / "sales.parquet")
     page = render(Shop(tmp_path, jobs=(CLASSIFY,)).run("2025-W02"))
     assert "training has 60 places, a public number" in page
+    assert "Churn: models of windows are not compared." in page
+
+
+def test_without_a_schedule_a_public_number_allows_add_remove(tmp_path: Path) -> None:
+    visits(tmp_path / "sales.parquet")
+    shop = Shop(tmp_path, jobs=(CLASSIFY | {"epsilon": 1},), terms={"neighbors": "add-remove"})
+    text = shop.write().read_text()
+    start, end = text.index("[schedule]"), text.index("[inputs]")
+    (tmp_path / "jobs.toml").write_text(text[:start] + text[end:])
+    report = dpmine.report(tmp_path / "jobs.toml", tmp_path / "page.html")
+    assert str(report.outcomes[0].guarantee) == "ε = 1, δ = 0 per customer, neighbours add-remove"
