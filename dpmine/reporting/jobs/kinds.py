@@ -43,7 +43,7 @@ class TableJob(Job):
         parameters = self.given("unit", "one_row_per", "units", *left_out)
         if self.asserted is not None:
             parameters["unit"] = self.asserted
-        if self.private_count is not None:  # under which the estimator's own relation is any
+        if self.private_count is not None:  # places are private under both relations
             parameters.pop("neighbors", None)
         return parameters
 
