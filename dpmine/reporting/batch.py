@@ -76,7 +76,7 @@ class JobOutcome:
     def summary(self) -> str:
         """What became of it, in one line, for those who run the batch; it quotes no data."""
         if self.error is None:
-            what = "stored before" if self.reused else "done"
+            what = f"stored before, on {self.result.day}" if self.reused and self.result else "done"
         elif isinstance(self.error, DpmineError):
             what = " ".join(as_keys(str(self.error)).split())
         elif isinstance(self.error, MemoryError):
@@ -151,8 +151,15 @@ class Report(ShownAsText):
 
     def __str__(self) -> str:
         outcomes = [outcome.summary for outcome in self.followed]
-        said = [self.checked, self.granted, *outcomes, self.rejected, self.waiting, self.left]
+        said = [self.checked, self.granted, *outcomes, self.hint, self.rejected, self.waiting, self.left]
         return "\n".join(filter(None, said))
+
+    @property
+    def hint(self) -> str:
+        """What to do about results that are older than the data; "" where windows say which data each is of."""
+        if not any(outcome.reused and not outcome.job.in_window for outcome in self.outcomes):
+            return ""
+        return "A stored result is of the data of its day; with another `results=…` folder its job is charged again."
 
     def raise_failures(self) -> None:
         """An error for jobs without a result: rejected charges, bugs, or anything else. Its notes say why each failed.
@@ -226,6 +233,7 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
                 step,
                 store,
                 Account(_ledger(ledger, step, retry=retry), terms.dataset),
+                day,
                 partial(watch, number, step.job),
             )
             for number, step in enumerate(batch.steps, 1)
@@ -267,7 +275,9 @@ def _budget(ledger: Ledger | None, dataset: str) -> Budget | None:
     return None
 
 
-def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Callable[[float], None]) -> JobOutcome:
+def _outcome(
+    step: Step, store: ResultsFolder, account: Account, day: date, progress: Callable[[float], None]
+) -> JobOutcome:
     if step.stored is not None:
         return JobOutcome(step.job, step.guarantee, step.stored, reused=True)
     if step.failed:
@@ -288,9 +298,10 @@ def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Calla
                 store.forget(step.job)
         return JobOutcome(step.job, step.guarantee, None, error=error, charged=charged)
     try:
-        return JobOutcome(step.job, released.guarantee, store.write(step.job, released))
+        return JobOutcome(step.job, released.guarantee, store.write(step.job, released, day))
     except Exception as error:  # noqa: BLE001 - it was charged, so it is shown nevertheless
-        return JobOutcome(step.job, released.guarantee, Stored(released.document, released.guarantee, ()), error=error)
+        shown = Stored(released.document, released.guarantee, (), day.isoformat())
+        return JobOutcome(step.job, released.guarantee, shown, error=error)
 
 
 def _step(job: Job, store: ResultsFolder, charges: Charges, budget: Budget | None, *, retry: bool) -> Step:

@@ -18,10 +18,12 @@ from dpmine.ledger.budget import name_and_part
 from dpmine.ledger.charging import without_passwords
 from dpmine.models.model_file import read_guarantee
 from dpmine.reporting.document import Altered, Document
+from dpmine.reporting.jobs.job import key_of
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from datetime import date
     from pathlib import Path
 
     from dpmine.ledger.results import SharedResults
@@ -63,11 +65,13 @@ class Stored:
         document: as the command prints it in JSON.
         guarantee: of the result.
         files: the names of its files, the JSON first.
+        day: on which it was made, in UTC, ISO 8601.
     """
 
     document: dict[str, Any]
     guarantee: Guarantee
     files: tuple[str, ...]
+    day: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +131,24 @@ class ResultsFolder:
         if _JSON not in files:
             return None
         try:
-            document, guarantee = _checked(Document.parse(files[_JSON]), job.content)
+            names = tuple(f"{job.stem}{file}" for file in (_JSON, *sorted({*files} - {_JSON})))
+            return _checked(Document.parse(files[_JSON]), job.content, names)
         except Altered:
             raise BadData(f"The ledger has another result for job {job.name!r}: restore a copy of it.") from None
-        return Stored(document, guarantee, tuple(f"{job.stem}{file}" for file in (_JSON, *sorted({*files} - {_JSON}))))
 
-    def write(self, job: Job, released: Released) -> Stored:
+    def keys(self, dataset: str) -> set[str]:
+        """Of the results in the folder that schedules of the data set have, in whatever window: as `Job.key`."""
+        found = set()
+        for path in self.folder.glob(f"*{_JSON}"):
+            with suppress(OSError, Altered, BadParameter):
+                entry = Document.parse(read_file(path))
+                job = entry.part("job")
+                own = job.has("window") and name_and_part(job["dataset"])[0] == name_and_part(dataset)[0]
+                if own and _checked(entry, job.entries, ()):
+                    found.add(key_of(job.entries))
+        return found
+
+    def write(self, job: Job, released: Released, day: date) -> Stored:
         """Store a result, in the ledger first if that keeps results, then in the folder.
 
         Raises BadLedger, and UnreadableFile. Without a ledger the job is then marked as `UNSTORED`: at most a page has
@@ -143,6 +159,7 @@ class ResultsFolder:
             "job": job.content,
             "guarantee": released.guarantee.to_dict(),
             "result": released.document,
+            "day": day.isoformat(),
             "dpmine": __version__,
         }
         text = json.dumps({**entry, "seal": _seal(entry)}, ensure_ascii=False, indent=2)
@@ -158,7 +175,7 @@ class ResultsFolder:
                 self.shared.put(str(job.charged["dataset"]), job.key, files)
         finally:  # one of the two suffices
             self._write_files(job, job.stem, files)
-        return Stored(released.document, released.guarantee, tuple(self._files(job.stem)))
+        return Stored(released.document, released.guarantee, tuple(self._files(job.stem)), day.isoformat())
 
     def _write_files(self, job: Job, stem: str, files: Mapping[str, bytes]) -> None:
         """The JSON file last, so that a result that is found is complete. Raises UnreadableFile."""
@@ -259,8 +276,7 @@ class ResultsFolder:
 
     def _read(self, path: Path, job: Job) -> Stored:
         try:
-            document, guarantee = _checked(Document.parse(read_file(path)), job.content)
-            return Stored(document, guarantee, tuple(self._files(path.stem)))
+            return _checked(Document.parse(read_file(path)), job.content, tuple(self._files(path.stem)))
         except (OSError, Altered):
             raise BadData(
                 f"'{path}' is not a result of job {job.name!r} as it was written: restore it, or delete it to run the "
@@ -274,8 +290,8 @@ class ResultsFolder:
             yield f"{stem}{_MODEL}"
 
 
-def _checked(entry: Document, content: Mapping[str, object]) -> tuple[dict[str, Any], Guarantee]:
-    """Result and guarantee of a stored file for that content; else Altered."""
+def _checked(entry: Document, content: Mapping[str, object], files: tuple[str, ...]) -> Stored:
+    """What a stored file for that content holds; else Altered."""
     unsealed = {name: value for name, value in entry.entries.items() if name != "seal"}
     if entry["format"] != _FORMAT or entry["job"] != content or entry["seal"] != _seal(unsealed):
         raise Altered
@@ -285,7 +301,7 @@ def _checked(entry: Document, content: Mapping[str, object]) -> tuple[dict[str, 
         raise Altered from None
     if not guarantee.private:
         raise Altered
-    return dict(entry.part("result").entries), guarantee
+    return Stored(dict(entry.part("result").entries), guarantee, files, entry.text("day"))
 
 
 def _seal(entry: Mapping[str, object]) -> str:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadLedger, BadParameter, BudgetExceeded
+from dpmine.exact.reals import decimal_above
 from dpmine.io.atomic import database_files
 from dpmine.ledger import budget as budgets
-from dpmine.ledger.budget import Accounting, Amount, Parts, name_and_part
+from dpmine.ledger.budget import Accounting, Amount, Parts, composed, guaranteed, name_and_part
 from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.records import Kind
 from dpmine.markup import ShownAsText
@@ -24,6 +25,7 @@ from dpmine.reporting.jobs.schedule import length_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from fractions import Fraction
 
     from dpmine.ledger.budget import Budget
     from dpmine.ledger.records import Entry
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.store import ResultsFolder, Stored
 
 
+_DIGITS = 4  # of an ε that is rounded up for readers
 _MARK = re.compile(r"\[(\S+) ([0-9a-f]{16})\]$")
 """How the job of an entry ends: the window, and what is asked of every window."""
 
@@ -58,14 +61,21 @@ class Charges:
 
     @classmethod
     def among(cls, history: Iterable[Entry], jobs: Iterable[Job], part: str | None) -> Self:
-        """Those among the entries of a data set that are on the part; None for any part."""
+        """Those among the entries of a data set that are on the part; None for any part.
+
+        A reservation counts until it is settled, and then what it came to.
+        """
         digests = {job.key.rpartition(" ")[2] for job in jobs}
-        amounts: dict[str, Amount] = {}
+        charges: dict[int, tuple[str, Amount]] = {}
         for entry in history:
-            mark = _MARK.search(entry.job) if entry.kind == Kind.CHARGE else None
+            mark = _MARK.search(entry.job) if entry.kind in {Kind.CHARGE, Kind.RESERVE} else None
             if mark and mark[2] in digests and part in {None, entry.part}:
-                key = f"{mark[1]} {mark[2]}"
-                amounts[key] = amounts.get(key, Amount()) + entry.amount
+                charges[entry.number] = f"{mark[1]} {mark[2]}", entry.amount
+            elif entry.kind == Kind.SETTLE and entry.reservation in charges:
+                charges[entry.reservation] = charges[entry.reservation][0], entry.amount
+        amounts: dict[str, Amount] = {}
+        for key, amount in charges.values():
+            amounts[key] = amounts.get(key, Amount()) + amount
         return cls(amounts)
 
     def after(self, batches: Iterable[Batch], dataset: str) -> Charges:
@@ -74,6 +84,10 @@ class Charges:
         for step in (step for batch in batches if batch.dataset == dataset for step in batch.steps if step.pending):
             amounts[step.job.key] = amounts.get(step.job.key, Amount()) + step.charge
         return Charges(amounts)
+
+    def for_one_unit(self, *, disjoint: bool) -> Amount:
+        """What all windows come to for one unit, which is in one of them alone if they are disjoint."""
+        return composed(Amount(), self.by_window.values()) if disjoint else self.total
 
     @property
     def by_window(self) -> dict[str, Amount]:
@@ -215,6 +229,31 @@ class Batch(ShownAsText):
         """The most that all jobs are charged, including other windows and jobs without a result."""
         other = [step.charge for step in self.steps if not (step.pending or step.job.key)]
         return Amount.total([self.charges.total, self.to_charge, *other])
+
+
+def is_by_rho(largest: Amount, total: Amount, accounting: Accounting) -> bool:
+    """Whether the ledger adds up ρ, and the ε of that is less than the sum of all ε.
+
+    It depends on the most that jobs may charge alone: chosen by outcomes, both δ would have to count. `total` is that
+    of the file.
+    """
+    return guaranteed(largest, accounting, conversion_delta(total)).epsilon < largest.epsilon
+
+
+def guaranteed_together(charged: Amount, largest: Amount, total: Amount, accounting: Accounting) -> Amount:
+    """The (ε, δ) of results of that charge: by ρ where that guarantees more, else by the sum of all ε.
+
+    This is the guarantee that a page, and evidence for it, state; `largest` and `total` as in `is_by_rho`.
+    """
+    if not is_by_rho(largest, total, accounting):
+        return Amount(charged.epsilon, charged.delta)
+    kept = guaranteed(charged, accounting, conversion_delta(total))
+    return Amount(decimal_above(kept.epsilon, _DIGITS) if kept.epsilon else kept.epsilon, kept.delta)
+
+
+def conversion_delta(total: Amount) -> Fraction:
+    """The δ at which ρ is converted."""
+    return total.delta - total.approximate_delta
 
 
 def require_no_loss(terms: BudgetTerms, store: ResultsFolder) -> None:

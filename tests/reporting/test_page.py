@@ -365,7 +365,7 @@ def test_words_for_both_relations(
 ) -> None:
     report = folder.run(job(**RULE))
     guarantee = Guarantee(Fraction(1), delta, neighbors, "patient", notes=("so it is",))
-    one = replace(report.outcomes[0], guarantee=guarantee, result=Stored({}, guarantee, ()))
+    one = replace(report.outcomes[0], guarantee=guarantee, result=Stored({}, guarantee, (), "2026-11-27"))
     free = replace(one, job=replace(one.job, name="two"), charged=False)
     terms = replace(report.job_file.terms, neighbors=neighbors)
     page = Page(render(replace(report, job_file=replace(report.job_file, terms=terms), outcomes=(one, free)))).text

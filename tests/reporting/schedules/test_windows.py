@@ -15,7 +15,7 @@ from reporting.test_page import Page
 from support.cases import every
 
 import dpmine
-from dpmine.errors import BadData, BadParameter, BudgetExceeded, UnreadableFile
+from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, UnreadableFile
 from dpmine.ledger.ledger import Ledger
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.jobs.file import read_job_file
@@ -68,7 +68,9 @@ def test_a_window_is_charged_once_and_counts_its_own_rows(shop: Shop) -> None:
     assert [str(outcome.charge) for outcome in first.outcomes] == ["ε = 1000, δ = 1/1000"]
     for _ in range(2):
         again = shop.run("2025-W05")
-        assert [outcome.summary for outcome in again.outcomes] == ["job 'Pairs 2025-W05': stored before"]
+        assert [outcome.summary for outcome in again.outcomes] == [
+            f"job 'Pairs 2025-W05': stored before, on {again.day.isoformat()}"
+        ]
         assert supports(again) == [3, 30]
     assert shop.charged == ["2025-W05"]
     assert Ledger(shop.url).budget("shop").remaining.epsilon == 51000
@@ -186,7 +188,7 @@ def test_of_several_jobs_those_without_a_charge_are_run_again(shop: Shop, monkey
         with pytest.raises(KeyboardInterrupt):
             shop.run("2025-W03")
     report = shop.run("2025-W04")
-    assert [outcome.summary.partition(": ")[2] for outcome in report.followed] == [
+    assert [outcome.summary.partition(": ")[2].partition(",")[0] for outcome in report.followed] == [
         "stored before",
         "done",
         "done",
@@ -470,3 +472,18 @@ def test_a_clock_that_was_set_back_charges_nothing_again(shop: Shop) -> None:
     assert str(schedule.window(None, date(2025, 2, 3))) == "2025-W05"
     assert shop.run("2025-W05").outcomes[0].reused
     assert shop.charged == ["2025-W05"]
+
+
+def test_a_result_behind_all_charged_windows_shows_an_older_ledger(shop: Shop) -> None:
+    """Also where the window that is asked for, and all that were charged, are before it."""
+    shop.results = {"store": "folder"}
+    shop.run("2025-W02").raise_failures()
+    copy = (shop.path / "budget.db").read_bytes()
+    shop.schedule["missed"] = "skip"
+    shop.run("2025-W08").raise_failures()
+    for path in shop.path.glob("budget.db*"):
+        path.unlink()
+    (shop.path / "budget.db").write_bytes(copy)
+    with pytest.raises(BadLedger, match="has a result of 2025-W08 that the ledger has no charge for"):
+        shop.run("2025-W03")
+    assert shop.charged == ["2025-W02"]
