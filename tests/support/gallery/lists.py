@@ -343,7 +343,9 @@ def broken_lists() -> Mapping[str, Listed]:
             at_five(TOGETHER),
             RowSets(BASKETS, Neighbors.ADD_REMOVE, sizes=(2, 4)),
         ),
-        "loads at the sensitivity of add-remove": Listed(Loads(1), at_five(TOGETHER), rows),
+        "loads at the sensitivity of add-remove": Listed(
+            Loads(1), Claim(8, delta_at(TOGETHER.zcdp.rho, Fraction(8))), rows
+        ),
         "cells at the sensitivity of add-remove": Listed(
             Cells(Basis(1, relation, DiscreteLaplace(EPSILON), 1)), Claim(EPSILON, REST), rows
         ),
