@@ -34,7 +34,7 @@ _COUNTS_IN_ALL, _FEWEST, _LOOSE, _TIMES_HELD = 5, 30, 40, 5
 The cap is a constant, and a multiple of what a unit holds of these on average.
 """
 _LOOSE_OF_BEST, _TIMES_HELD_OF_BEST = 30, 3
-"""For the best k: the cap likewise."""
+"""For the best k: the cap likewise, if it is not above the one of `CAPS`."""
 _NOISY, _THIN = 0.35, 15.0
 """They are where a support's deviation exceeds this share of the least one, and a unit holds fewer likely itemsets."""
 _DEVIATIONS = 4.0
@@ -113,7 +113,7 @@ class Planner:
         if self.goal.k is None and (plan := self._loosely_capped(kind, candidates, len(likely), counts)) is not None:
             return plan
         if self.goal.k is not None and self._is_gaussian:
-            return self._counted_together(kind, counts, held) if held < _THIN else self._alone(kind, counts)
+            return self._counted_together(kind, counts, held, least) if held < _THIN else self._alone(kind, counts)
         cap = self._cap(least)
         capped = capped_sensitivity(cap, self.neighbors)
         if _NOISY * least < self._deviation(counts, gauge) and held < _THIN and capped < counts:
@@ -129,9 +129,9 @@ class Planner:
         """Each itemset by itself, and the uncertain ones again."""
         return Plan(kind, counts, counts, int(AGAIN * counts))
 
-    def _counted_together(self, kind: Kind, counts: int, held: float) -> Plan:
+    def _counted_together(self, kind: Kind, counts: int, held: float, least: float) -> Plan:
         """Where a unit holds few: all at once in the end, and before with a cap if noise is less with it."""
-        cap = ceil(_LOOSE_OF_BEST + _TIMES_HELD_OF_BEST * held)
+        cap = min(ceil(_LOOSE_OF_BEST + _TIMES_HELD_OF_BEST * held), self._cap(least))
         sensitivity, most = capped_sensitivity(cap, self.neighbors), self._with_a_cap(counts)
         if self._halves(kind) * sensitivity < counts:
             return Plan(Capped(cap), most, sensitivity, 0, _TOGETHER)

@@ -88,8 +88,8 @@ def hunted(case: Case, sign: int, runs: int) -> list[tuple[bool, bool]]:
         patch.setattr(adaptive_counts, "Search", hunting(true, sign))
         patch.setattr(plan, "_MOST_IN_CELLS", 0)
         patch.setattr(plan, "_THIN", inf if together else 0)
-        patch.setattr(plan, "_LOOSE_OF_BEST", 5 if kind is Capped else 1000)
-        patch.setattr(plan, "_TIMES_HELD_OF_BEST", 0)
+        patch.setattr(plan, "CAPS", (5 if kind is Capped else 1000,))
+        patch.setattr(plan, "_LOOSE_OF_BEST", 1000)
         several, found = units is SEVERAL, []
         for _ in range(runs):
             counted = counting.count(transactions, several_baskets=several, bits=SystemBits())

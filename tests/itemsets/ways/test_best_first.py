@@ -74,10 +74,7 @@ def test_thin_data_are_counted_with_a_cap_and_together(relation: Neighbors, seve
     """A unit holds four of the likely itemsets."""
     plan = planner_of(100, relation, several).plan([200.0] * 200, Gauge(10_000, 1.0, 1.0))
     times = 2 if relation is Neighbors.REPLACE_ONE else 1
-    if several and times == 1:
-        assert (type(plan.kind), plan.together) == (Centred, Fraction(1, 2))  # halves have less noise than a cap
-    else:
-        assert plan == Plan(Capped(43), 250, 1 + times * 43, 0, Fraction(1, 2))
+    assert plan == Plan(Capped(43), 250, 1 + times * 43, 0, Fraction(1, 2))
 
 
 def planner_of(k: int, relation: Neighbors, several: bool) -> Planner:
