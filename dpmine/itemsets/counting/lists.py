@@ -208,7 +208,9 @@ def order_of(lists: ItemsetLists, ranks: NDArray[np.int64] | None = None) -> NDA
     sizes, ranks = lists.sizes, lists.supports if ranks is None else ranks
     largest = int(sizes.max(initial=0))
     levels = (int(ranks.max(initial=0)) + 1) * (largest + 1)
-    ranks = ranks * (largest + 1) + (largest - sizes)
+    ranks = ranks * (largest + 1)
+    ranks += largest
+    ranks -= sizes  # in place: each array of millions takes as long to get as to fill
     if levels > _MOST_LEVELS:
         present, ranks = np.unique(ranks, return_inverse=True)
         levels = len(present)
