@@ -222,6 +222,6 @@ def order_of(lists: ItemsetLists, ranks: NDArray[np.int64] | None = None) -> NDA
     def sort(part: tuple[int, int]) -> None:
         _sort_groups(lists.codes, lists.starts, numbers, items, ends, *part, entries)
 
-    cuts = np.searchsorted(ends, np.linspace(0, len(ranks), 1 + 2 * thread_count())[1:-1])
-    in_parallel(sort, list(pairwise([0, *cuts.tolist(), levels])), 1 if len(ranks) < _ONE_THREAD else None)
+    wanted = np.linspace(0, len(ranks), 1 + 2 * thread_count())[1:-1] if len(ranks) >= _ONE_THREAD else []
+    in_parallel(sort, list(pairwise([0, *np.searchsorted(ends, wanted).tolist(), levels])))
     return entries[1::2].copy()
