@@ -25,7 +25,7 @@ def main(jobs: str, page: str, results: str, window: str, killed: str) -> int:
     if killed == "before":
         Ledger._charge = die  # type: ignore[method-assign]
     if killed == "after":
-        dpmine.itemsets.top._answer = die
+        dpmine.itemsets.top.answer = die
     return run(["report", jobs, "-o", page, "--results", results, "--window", window, "--quiet"])
 
 
