@@ -222,6 +222,7 @@ def order_of(lists: ItemsetLists, ranks: NDArray[np.int64] | None = None) -> NDA
     def sort(part: tuple[int, int]) -> None:
         _sort_groups(lists.codes, lists.starts, numbers, items, ends, *part, entries)
 
-    wanted = np.linspace(0, len(ranks), 1 + 2 * thread_count())[1:-1] if len(ranks) >= _ONE_THREAD else []
-    in_parallel(sort, list(pairwise([0, *np.searchsorted(ends, wanted).tolist(), levels])))
+    parts = 2 * thread_count() if len(ranks) >= _ONE_THREAD else 1
+    cuts = np.searchsorted(ends, np.linspace(0, len(ranks), 1 + parts)[1:-1])
+    in_parallel(sort, list(pairwise([0, *cuts.tolist(), levels])))
     return entries[1::2].copy()
