@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadLedger, BadParameter, BudgetExceeded
@@ -21,7 +21,7 @@ from dpmine.privacy import short
 from dpmine.reporting.jobs.file import Create
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from dpmine.ledger.budget import Budget
     from dpmine.ledger.records import Entry
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 
 _MARK = re.compile(r"\[(\S+) ([0-9a-f]{16})\]$")
 """How the job of an entry ends: the window, and what is asked of every window."""
+CHANGED = (
+    "the window was charged for a job of this name with other options, so the job file was changed. Undo the change. "
+    "To keep it, write a later start in [schedule]: the changed job is run from that window on. If it is another job, "
+    "give it another name."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +46,11 @@ class Charges:
 
     Attributes:
         amounts: by the keys of the jobs, retries included.
+        replaced: windows and names of these jobs that were charged with other options, before the file was changed.
     """
 
     amounts: Mapping[str, Amount] = field(default_factory=dict)
+    replaced: Collection[tuple[str, str]] = frozenset()
 
     @classmethod
     def of(cls, ledger: Ledger, dataset: str, jobs: Iterable[Job], *, all_parts: bool = False) -> Charges:
@@ -57,21 +64,28 @@ class Charges:
     @classmethod
     def among(cls, history: Iterable[Entry], jobs: Iterable[Job], part: str | None) -> Self:
         """Those among the entries of a data set that are on the part; None for any part."""
-        digests = {job.key.rpartition(" ")[2] for job in jobs}
-        amounts: dict[str, Amount] = {}
+        recurring = list(jobs)
+        digests = {job.key.rpartition(" ")[2] for job in recurring}
+        titles = {job.scheduled.title for job in recurring if job.scheduled}
+        amounts, replaced = dict[str, Amount](), set[tuple[str, str]]()
         for entry in history:
             mark = _MARK.search(entry.job) if entry.kind == Kind.CHARGE else None
-            if mark and mark[2] in digests and part in {None, entry.part}:
+            if mark is None or part not in {None, entry.part}:
+                continue
+            if mark[2] in digests:
                 key = f"{mark[1]} {mark[2]}"
                 amounts[key] = amounts.get(key, Amount()) + entry.amount
-        return cls(amounts)
+            else:
+                words = entry.job[: mark.start()]
+                replaced |= {(mark[1], title) for title in titles if words.endswith(f" {title!r} ")}
+        return cls(amounts, replaced)
 
     def after(self, batches: Iterable[Batch], dataset: str) -> Charges:
         """These, and what the batches will charge to the data set, or part, of that name."""
         amounts = dict(self.amounts)
         for step in (step for batch in batches if batch.dataset == dataset for step in batch.steps if step.pending):
             amounts[step.job.key] = amounts.get(step.job.key, Amount()) + step.charge
-        return Charges(amounts)
+        return replace(self, amounts=amounts)
 
     @property
     def by_window(self) -> dict[str, Amount]:

@@ -57,12 +57,14 @@ class Scheduled:
         window: its name.
         days: the rows that are read.
         written: the options as the job file has them, without what the schedule gives to a window.
+        title: the job's name in the job file, whatever the window.
     """
 
     every: str
     window: str
     days: Days
     written: Mapping[str, Any]
+    title: str
 
 
 @dataclass(frozen=True)
