@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -47,10 +48,16 @@ _VARYING = {
 """What differs between the runbook's example and another week, machine or ledger, in escaped messages."""
 
 
-def job_file() -> str:
-    """The runbook's."""
+def finding_tests() -> dict[str, str]:
+    """For a process that imports what tests do."""
+    names = environment()
+    return {**names, "PYTHONPATH": os.pathsep.join([names["PYTHONPATH"], str(Path(__file__).resolve().parents[2])])}
+
+
+def page_block(name: str) -> str:
+    """The file of the runbook whose first line is that comment."""
     texts = [block.text for block in blocks(RUNBOOK.read_text(encoding="utf-8"))]
-    return next(text for text in texts if text.startswith("# weekly.toml"))
+    return next(text for text in texts if text.startswith(f"{name}\n"))
 
 
 @dataclass(frozen=True)
@@ -116,7 +123,7 @@ class Site:
     def write(self, machine: str = "", **changes: str) -> None:
         """The job file of a machine, by default that of the next run; some lines of it may be changed."""
         machine = machine or self.machine
-        text = job_file().replace("sqlite:///budget.db", self.store.url(machine))
+        text = page_block("# weekly.toml").replace("sqlite:///budget.db", self.store.url(machine))
         for line, changed in changes.items():
             text, number = re.subn(rf"^{line} = .*$", changed, text, flags=re.MULTILINE)
             assert number == 1, line
@@ -192,10 +199,8 @@ class Site:
     def process(self, machine: str, place: str = "") -> subprocess.Popen[str]:
         """The same in a process of its own, killed at that place."""
         command = [sys.executable, str(_KILLED), self.day.isoformat(), place, "weekly.toml", "-o", "report.html"]
-        names = environment()
-        names["PYTHONPATH"] += f":{Path(__file__).resolve().parents[2]}"
         folder = self.root / machine
-        return subprocess.Popen(command, cwd=folder, env=names, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(command, cwd=folder, env=finding_tests(), stderr=subprocess.PIPE, text=True)
 
     def do(self, step: str) -> None:
         """What the runbook says is typed next."""

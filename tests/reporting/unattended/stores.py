@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from ledger.postgres import Cluster
 
 
+FROM_ANY = "sqlite:///../a/budget.db"
+
+
 class Store(ABC):
     """One ledger. `copy` and `restore` know copies by their names.
 
@@ -50,15 +53,16 @@ class Store(ABC):
 
 
 class FileStore(Store):
-    """On machine a; b sees its folder, too."""
+    """On machine a; b sees its folder, too. `shown`: what the job file of a calls it."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, shown: str = "sqlite:///budget.db") -> None:
+        self.shown = shown
         self.folder = root / "a"
         self.path = self.folder / "budget.db"
         self.address = f"sqlite:///{self.path}"
 
     def url(self, machine: str) -> str:
-        return "sqlite:///budget.db" if machine == "a" else "sqlite:///../a/budget.db"
+        return self.shown if machine == "a" else FROM_ANY
 
     def copy(self, name: str) -> None:
         (self.folder / "backup").mkdir(exist_ok=True)

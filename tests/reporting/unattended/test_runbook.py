@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 from reporting.unattended.faults import FAULTS, suffer
-from reporting.unattended.site import GRANT, Row, Site, runbook, week
+from reporting.unattended.site import GRANT, Row, Site, page_block, runbook, week
 from reporting.unattended.stores import FileStore
 from support.command_line import outcome_of
 
@@ -39,3 +40,18 @@ def test_a_fault_says_what_the_runbook_says(site: Site, row: Row) -> None:
     retried = any("--retry" in step for step in row.steps)
     assert site.windows() == {"2026-W02": 1, "2026-W03": 1, "2026-W04": 1, "2026-W05": 1 + retried}
     assert site.ledger.verify() > 4
+
+
+@pytest.mark.slow
+def test_what_an_older_copy_lacks_is_charged_by_hand(site: Site) -> None:
+    """With the page's own lines: as much as before, and the results are in the ledger again."""
+    charges = [entry.amount for entry in site.history()]
+    site.store.restore(site.copies[-2])
+    assert site.run().status == 2
+    exec(page_block("# charge_by_hand.py"), {})
+    assert [entry.amount for entry in site.history()] == charges
+    assert site.run().status == 0
+    assert site.windows() == {"2026-W02": 1, "2026-W03": 1, "2026-W04": 1, "2026-W05": 1}
+    shutil.rmtree(site.results)
+    assert site.run().status == 0
+    assert len(list(site.results.glob("*.json"))) == 4

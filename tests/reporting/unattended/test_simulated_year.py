@@ -12,7 +12,7 @@ from ledger.postgres import Cluster, running
 from reporting.test_page import Page
 from reporting.unattended.faults import FILES_ALONE, PROCESSES, suffer
 from reporting.unattended.site import GRANT, Row, Site, runbook, week
-from reporting.unattended.stores import FileStore, ServerStore
+from reporting.unattended.stores import FROM_ANY, FileStore, ServerStore
 from support.command_line import outcome_of
 
 import dpmine
@@ -39,7 +39,7 @@ def cluster() -> Iterator[Cluster]:
 def site(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Site:
     root = request.getfixturevalue("tmp_path")
     server = request.param == "postgres"
-    store = ServerStore(request.getfixturevalue("cluster"), "year") if server else FileStore(root)
+    store = ServerStore(request.getfixturevalue("cluster"), "year") if server else FileStore(root, FROM_ANY)
     made = Site(root, store, monkeypatch, outcome_of(capsys), YEAR[0])
     made.do(GRANT)
     return made
