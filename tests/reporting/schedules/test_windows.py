@@ -21,6 +21,8 @@ from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.jobs.itemsets import TopItemsetJob
 from dpmine.reporting.page.render import render
+from dpmine.reporting.store import ResultsFolder
+from dpmine.reporting.windows import WindowRun
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -456,8 +458,11 @@ def test_rows_at_the_borders_of_windows(zone: str | None, at: str, week: str, tm
 
 
 def test_a_clock_that_was_set_back_charges_nothing_again(shop: Shop) -> None:
-    """It only rejects windows that have not ended by it."""
+    """It rejects windows that have not ended by it, and a run of "the last one" that is far behind the ledger."""
     shop.run("2025-W05")
+    with pytest.raises(BadParameter, match="last window that has ended, and the ledger has a charge for 2025-W05: set"):
+        WindowRun.of(read_job_file(shop.write()), ResultsFolder(shop.path), None, today=date(2025, 1, 20))
+    assert WindowRun.of(read_job_file(shop.write()), ResultsFolder(shop.path), None, today=date(2025, 1, 27))
     schedule = read_job_file(shop.write()).schedule
     assert schedule is not None
     with pytest.raises(BadParameter, match="has not ended"):

@@ -1,4 +1,4 @@
-"""What can go wrong with a job that nobody watches, by the names of the runbook: each is caused, and then over."""
+"""What can go wrong with a job that no one watches, by the names of the runbook: each is caused, and then over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two machines that run a weekly job on one ledger, as nobody watches them; and the runbook that says what to do."""
+"""Two machines that run a weekly job on one ledger, which no one watches; and the runbook that says what to do."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ _ROW = re.compile(
 _COMMAND = re.compile(r"`((?:dpmine|cp) [^`]+)`")
 _VARYING = {
     r"\d{4}\\-W\d\d": r"\\d{4}-W\\d\\d",
-    r"\d{4}\\-\d\d\\-\d\d": r"\\d{4}-\\d\\d-\\d\\d",
     r"(?:sqlite|postgresql)://\S+": r"\\S+",
     r"'budget\\.db'": r"'\\S*budget\\.db'",
     r"entry\\ \d+": r"entry\\ \\d+",
@@ -83,8 +82,7 @@ class Row:
 def runbook() -> list[Row]:
     found = _ROW.finditer(RUNBOOK.read_text(encoding="utf-8"))
     return [
-        Row(row["fault"], row["message"] or "", int(row["status"]), tuple(_COMMAND.findall(row["next"])))
-        for row in found
+        Row(row["fault"], row["message"], int(row["status"]), tuple(_COMMAND.findall(row["next"]))) for row in found
     ]
 
 
