@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
-from support.effort import PROFILE, Profile, examples
+from support.effort import PROFILE, SEED, Profile, examples
 
 from dpmine.exact import bits
 
@@ -25,9 +24,6 @@ for profile in Profile:
         suppress_health_check=[HealthCheck.too_slow],
     )
 settings.load_profile(PROFILE.value)
-
-SEED = os.environ.get("DPMINE_TEST_SEED", "0")
-"""Another seed is another run: many of them show which tests rely on luck."""
 
 
 class _Stream:

@@ -56,7 +56,7 @@ def contents(transactions: Transactions) -> tuple[list[Any], set[tuple[int, ...]
     return transactions.labels.to_pylist(), {(*sorted(items), support) for items, support in pairs}
 
 
-@every("memory", [None, IN_CHUNKS])
+@every("memory", [None, IN_CHUNKS], quick=16)
 @every("basket", [(), ("day(at)",)])
 @every("kind", KINDS)
 def test_a_window_is_its_rows(tmp_path: Path, kind: pa.DataType, basket: tuple[str, ...], memory: Any) -> None:

@@ -112,7 +112,7 @@ def assert_same(make: Callable[[list[list[Any]]], Any], inputs: dict[str, list[l
         assert released <= own | {(str, str(item).replace("\ud800", "\ufffd" * 3)) for item in known}, name
 
 
-@every("mechanism", EACH)
+@every("mechanism", EACH, quick=8)
 def test_each_mechanism(mechanism: str) -> None:
     assert_same(long, NEIGHBOURS, mechanism=mechanism, **EACH[mechanism], **NAMED)
 
@@ -122,14 +122,14 @@ def test_what_else_is_released(wanted: str) -> None:
     assert_same(long, NEIGHBOURS, **MORE[wanted], **NAMED)
 
 
-@every("form", FORMS)
+@every("form", FORMS, quick=8)
 @every("options", [{}, {"catalogue": ITEMS, "release_support": 1}])
 def test_each_form(form: str, options: dict[str, Any]) -> None:
     make, columns = FORMS[form]
     assert_same(make, NEIGHBOURS, **columns, **options)
 
 
-@every("form", PYTHON)
+@every("form", PYTHON, quick=8)
 @every(
     "options",
     [{}, {"catalogue": ITEMS, "release_support": 1}, {"catalogue": [1, 2, 3]}, {"mechanism": "items_first"}],

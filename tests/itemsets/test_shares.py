@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from support.cases import every
+from support.effort import examples
 from support.reading import IN_CHUNKS
 
 import dpmine
@@ -42,7 +43,7 @@ def test_baskets_without_items_count_in_shares() -> None:
 def test_shares_are_those_of_mlxtend() -> None:
     fpgrowth_of_mlxtend = pytest.importorskip("mlxtend.frequent_patterns").fpgrowth
     generator = np.random.default_rng(5)
-    for _ in range(300):
+    for _ in range(examples(300)):
         rows, columns, rate = generator.integers(1, 12), generator.integers(1, 5), generator.uniform(0.05, 0.7)
         frame = pd.DataFrame(generator.random((rows, columns)) < rate, columns=list("abcde")[:columns])
         least = float(generator.choice([0.1, 0.25, 0.5, 1.0]))

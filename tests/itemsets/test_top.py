@@ -46,7 +46,7 @@ def top(data: datasets.Transactions, size: int, mechanism: str, **options: Any) 
     return dpmine.top_itemset(data.table, size=size, mechanism=mechanism, **given)
 
 
-@every("mechanism", [*PURE, *UNKNOWN_UNIVERSE])
+@every("mechanism", [*PURE, *UNKNOWN_UNIVERSE], quick=24)
 @every("size", SIZES)
 @every("name", ["mushroom", "Quest"])
 def test_true_top_is_found_at_a_huge_budget(name: str, size: int, mechanism: str) -> None:

@@ -6,13 +6,15 @@ import os
 from enum import Enum
 from fractions import Fraction
 
+SEED = os.environ.get("DPMINE_TEST_SEED", "0")
+"""Another seed is another run: many of them show which tests rely on luck."""
 SHARE = Fraction(os.environ.get("DPMINE_TEST_DRAWS", "1"))
 """Of the draws that the longest statistical tests take: `DPMINE_TEST_DRAWS=1/4` for a shorter run."""
 _LEAST = 1000
 
 
 class Profile(Enum):
-    """How many examples Hypothesis tries: `DPMINE_TEST_PROFILE`, by default quick, and full where `CI=true`."""
+    """How many cases and examples are tried: `DPMINE_TEST_PROFILE`, by default quick, and full where `CI=true`."""
 
     QUICK = "quick"
     FULL = "full"

@@ -322,6 +322,7 @@ def two_looks(relation: Neighbors) -> Discover:
     return Discover(1, Fraction(1), Fraction(1, 2), relation, (2, 2), discovery, shots, (None, None))
 
 
+@pytest.mark.slow
 @every("relation", RELATIONS)
 @pytest.mark.usefixtures("few_steps")
 def test_privacy_where_what_was_found_decides_on_the_budget(relation: Neighbors) -> None:

@@ -116,7 +116,7 @@ def check_exact_tail(universe: ItemsetUniverse, truth: Truth, floor: int | Fract
         assert_law(lambda bits: universe.tail(floor, bits=bits), expected, depth=26, undecided=0.9)
 
 
-@every("seed", range(4))
+@every("seed", range(4), quick=8)
 @every("sizes", [range(1, 2), range(2, 3), range(3, 4), range(1, 4), range(2, 6), range(5, 6)])
 def test_levels_are_those_of_the_enumeration(seed: int, sizes: range) -> None:
     items = 9

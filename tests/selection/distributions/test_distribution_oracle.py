@@ -59,7 +59,7 @@ def compare(candidates: list[Candidate], law: LevelDistribution, expected: tuple
     assert law.nothing == pytest.approx(nothing, rel=0, abs=1e-9)
 
 
-@every("name", MECHANISMS)
+@every("name", MECHANISMS, quick=30)
 @every("neighbors", Neighbors)
 @every("candidates", [[9.0, 3.0, 2.0], [4.0, 4.0, 1.0, 0.0], [40.0, 20.0, 20.0, 1.0, DUMMY, DUMMY, DUMMY]])
 def test_every_mechanism_has_the_distribution_of_its_oracle(
@@ -75,14 +75,14 @@ def test_every_mechanism_has_the_distribution_of_its_oracle(
     )
 
 
-@pytest.mark.parametrize("candidates", KNOWN + PADDED)
-@pytest.mark.parametrize(("epsilon", "delta"), SETTINGS)
+@every("candidates", KNOWN + PADDED, quick=4)
+@every(("epsilon", "delta"), SETTINGS)
 def test_large_margin(candidates: list[Candidate], epsilon: float, delta: float) -> None:
     law = made(LargeMargin, epsilon, delta).distribution(profile_of(candidates))
     agree(candidates, law, law_oracle.large_margin(epsilon, delta))
 
 
-@every("candidates", KNOWN + PADDED)
+@every("candidates", KNOWN + PADDED, quick=4)
 @every("neighbors", Neighbors)
 @pytest.mark.parametrize("split", [(0.2, 0.4, 0.4), pytest.param((0.6, 0.1, 0.3), marks=pytest.mark.slow)])
 def test_large_margin_tight(
@@ -102,7 +102,7 @@ STAIRS: list[list[Candidate]] = [
 ]
 
 
-@every("candidates", STAIRS)
+@every("candidates", STAIRS, quick=6)
 @every("neighbors", Neighbors)
 @every("delta", [1e-6, 0.1])
 def test_large_margin_tight_as_it_is_used(candidates: list[Candidate], neighbors: Neighbors, delta: float) -> None:
@@ -114,7 +114,7 @@ def test_large_margin_tight_as_it_is_used(candidates: list[Candidate], neighbors
     agree(candidates, law, law_oracle.large_margin_tight(1, delta, unit))
 
 
-@every("candidates", [*KNOWN[:3], *PADDED, *STAIRS, [30.0, 29.0, 4.0, 4.0, 4.0, 4.0, 0.0]])
+@every("candidates", [*KNOWN[:3], *PADDED, *STAIRS, [30.0, 29.0, 4.0, 4.0, 4.0, 4.0, 0.0]], quick=40)
 @every("neighbors", Neighbors)
 @every("kbar", [1, 3, 4])
 @every(("epsilon", "delta"), [(0.5, 1e-6), (1.0, 0.05), (3.0, 0.7)])

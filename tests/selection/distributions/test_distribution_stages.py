@@ -29,7 +29,9 @@ LMM = made(LargeMargin, 1, 0.1).search()
 TIGHT = made(LargeMarginTight, 1, 1e-3).search()
 
 
-@pytest.mark.parametrize("scores", [[90.0, 80.0, 80.0, 30.0, 2.0], [200.0, 10.0], [3.0, 3.0, 3.0]])
+@pytest.mark.parametrize(
+    "scores", [pytest.param([90.0, 80.0, 80.0, 30.0, 2.0], marks=pytest.mark.slow), [200.0, 10.0], [3.0, 3.0, 3.0]]
+)
 def test_stopping_law_agrees_with_the_oracle(scores: list[float]) -> None:
     profile = Profile.of(scores)
     for search, margin in (
