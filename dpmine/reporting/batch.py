@@ -32,6 +32,7 @@ from dpmine.reporting.terms import (
     Step,
     common_unit,
     require_no_loss,
+    require_one_partition,
     require_same_terms,
     require_total,
 )
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import date
 
-    from dpmine.ledger.budget import Budget
+    from dpmine.ledger.budget import Budget, Parts
     from dpmine.privacy import Guarantee
     from dpmine.reporting.jobs.file import BudgetTerms, JobFile
     from dpmine.reporting.jobs.job import Job
@@ -220,7 +221,7 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
         batch = checked_batch(job_file, store, retry=retry)
         ledger, new = Ledger(terms.ledger), ""
         if batch.budget is None:
-            new = _granted(ledger, terms, batch.unit)
+            new = _granted(ledger, terms, batch.unit, batch.parts)
             batch = checked_batch(job_file, store, retry=retry)
         outcomes = tuple(
             _outcome(
@@ -236,7 +237,7 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
     return Report(job_file, batch.unit, outcomes, left, batch.total, batch.accounting, day, new=new)
 
 
-def _granted(ledger: Ledger, terms: BudgetTerms, unit: str) -> str:
+def _granted(ledger: Ledger, terms: BudgetTerms, unit: str, parts: Parts) -> str:
     """Grant the budget, and say what is new by that, as `Report.new`; nothing where another run was first."""
     new = "data set" if ledger.exists() else "ledger"
     try:
@@ -246,6 +247,7 @@ def _granted(ledger: Ledger, terms: BudgetTerms, unit: str) -> str:
             delta=terms.total.delta,
             neighbors=terms.neighbors,
             unit=unit,
+            parts=parts,
             only_first=True,
             accounting=terms.accounting,
             approximate_delta=terms.approximate_delta,
@@ -313,6 +315,7 @@ def _step(job: Job, store: ResultsFolder, charges: Charges, budget: Budget | Non
 
 def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None, charges: Charges) -> Batch:
     require_same_terms(terms, steps, budget)
+    require_one_partition(terms, steps, budget)
     accounting = (terms.accounting or Accounting.BASIC) if budget is None else budget.accounting
     share = None if budget is None else budget.granted.approximate_delta
     total = terms.total_under(accounting, share)

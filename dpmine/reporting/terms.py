@@ -18,7 +18,9 @@ from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.records import Kind
 from dpmine.markup import ShownAsText
 from dpmine.privacy import short
+from dpmine.reporting.jobs.compare import COMPARED
 from dpmine.reporting.jobs.file import Create
+from dpmine.reporting.jobs.schedule import length_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -188,23 +190,33 @@ class Batch(ShownAsText):
         return f"{step.job.name}: {free}; no charge"
 
     @property
+    def parts(self) -> Parts:
+        """How the data set has to be cut into parts for the jobs."""
+        return Parts.BY_UNIT if any(step.job.partition for step in self.steps) else Parts.NONE
+
+    @property
     def notices(self) -> tuple[str, ...]:
         """What the jobs that are run have to say before they read; each once."""
         return tuple(dict.fromkeys(text for step in self.steps if step.pending for text in step.job.notices))
 
     @property
     def paths(self) -> list[str]:
-        """The inputs of the jobs, and public catalogues in files."""
-        jobs = [step.job for step in self.steps]
-        catalogues = [job.options.get("catalogue") for job in jobs]
-        return [path for job in jobs for path in job.paths] + [path for path in catalogues if isinstance(path, str)]
+        """The inputs of the jobs, those in queries among them, and public catalogues in files."""
+        from dpmine.io.sources.query import named_files
+
+        paths: list[str] = []
+        for job in (step.job for step in self.steps):
+            catalogue = job.options.get("catalogue")
+            paths += [*job.paths, *named_files(job.options.get("query"), job.options.get("database"))]
+            paths += [catalogue] if isinstance(catalogue, str) else []
+        return paths
 
     @property
     def afterwards(self) -> Budget:
         """The budget once the jobs are charged; a new data set's where it is yet to be granted."""
         name, part = name_and_part(self.dataset)
         neighbors = self.steps[0].guarantee.neighbors
-        budget = self.budget or budgets.Budget(name, neighbors, Parts.NONE, self.total, self.unit, self.accounting)
+        budget = self.budget or budgets.Budget(name, neighbors, self.parts, self.total, self.unit, self.accounting)
         return budget.charging(part, self.to_charge) if self.to_charge != Amount() else budget
 
     @property
@@ -251,6 +263,49 @@ def require_same_terms(terms: BudgetTerms, steps: Sequence[Step], budget: Budget
         raise BadParameter(f"{terms.dataset!r} was granted for the relation {budget.neighbors}: say so in [budget].")
     if budget is not None and terms.accounting not in {None, budget.accounting}:
         raise BadParameter(f"{terms.dataset!r} was granted under {budget.accounting} accounting: say so in [budget].")
+
+
+def require_one_partition(terms: BudgetTerms, steps: Sequence[Step], budget: Budget | None) -> None:
+    """BadParameter where a unit could be in two parts of the data set, as its parts come from different divisions.
+
+    The parts of one comparison are disjoint, and so are windows of one length. Those of two need not be: the largest
+    charge would not bound their sum.
+    """
+    name, part = name_and_part(terms.dataset)
+    asserted = {step.job.partition for step in steps} - {""}
+    if asserted and part:
+        raise BadParameter(f"A comparison charges parts of a data set: give dataset = {name!r} in [budget].")
+    if len(asserted) > 1:
+        raise BadParameter(
+            "Comparisons of one data set must have the same parts, in every job: the parts of two comparisons overlap. "
+            "Give the others another data set, in a job file of its own."
+        )
+    if budget is None or not (asserted or part):
+        return
+    if asserted and budget.parts is not Parts.BY_UNIT:
+        raise BadParameter(
+            f"{name!r} was granted without parts by unit, which a comparison charges: grant another data set with "
+            "dpmine ledger grant (parts by-unit), and name it in [budget]."
+        )
+    charged = [each for each in Ledger(terms.ledger).history(name) if each.part and each.kind == Kind.CHARGE]
+    compared = [each for each in charged if each.job.startswith(f"{COMPARED} ")]
+    others = [each.part for each in charged if any(text not in each.job for text in asserted)]
+    if asserted and others:
+        raise BadParameter(
+            f"{name!r} was charged for other parts, such as {others[0]!r}, which may overlap with those of this "
+            "comparison: compare the same parts, or name another data set in [budget]."
+        )
+    overlapping = [each.part for each in charged if length_of(each.part) is not length_of(part)]
+    if part and not compared and overlapping:
+        raise BadParameter(
+            f"{name!r} was charged for {overlapping[0]!r}, which may overlap with {part!r}: keep `every` of the "
+            "schedule as it was, or name another data set in [budget]."
+        )
+    if part and compared and part not in {each.part for each in compared}:
+        raise BadParameter(
+            f"{name!r} has the parts of a comparison, and {part!r} may overlap with them: name another data set in "
+            "[budget]."
+        )
 
 
 def common_unit(steps: Sequence[Step], terms: BudgetTerms, budget: Budget | None) -> str:

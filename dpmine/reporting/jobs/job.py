@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dpmine.errors import BadParameter
 from dpmine.io.files import shown_name
 from dpmine.options.option import OF_SOURCE, OF_UNIT
-from dpmine.options.tables import OPTIONS
+from dpmine.options.tables import IN_JOBS_ALONE, OPTIONS
 from dpmine.parameters import exact_number, listed
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Job(ABC):
 
     def __init_subclass__(cls) -> None:
         if "kind" in vars(cls):
-            cls.table = OPTIONS[cls.kind]
+            cls.table = (OPTIONS | IN_JOBS_ALONE)[cls.kind]
             cls.known |= {name for name, option in cls.table.items() if option.in_jobs}
 
     @cached_property
@@ -117,6 +117,11 @@ class Job(ABC):
     def guarantee_at(self) -> Guarantee:
         """The guarantee, before the unit is known; no input is opened. For jobs that can recur. Raises BadParameter."""
         return self.guarantee
+
+    @property
+    def partition(self) -> str:
+        """What is asserted of the parts of the data set that are charged in its place; "" where the whole is."""
+        return ""
 
     @property
     def obstacle(self) -> str:
@@ -241,4 +246,6 @@ def _plain(value: Any) -> object:
         return value
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
+    if isinstance(value, dict):
+        return {name: _plain(entry) for name, entry in value.items()}
     return str(exact_number("value", value))

@@ -126,7 +126,7 @@ def test_what_one_machine_lost_is_lost_for_all_and_told_by_all(shop: Shop, monke
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("dpmine.itemsets.top._answer", crash)
+        patch.setattr("dpmine.itemsets.top.answer", crash)
         with pytest.raises(KeyboardInterrupt):
             run(shop, "a", "2025-W03")
     for machine in ("a", "b"):  # the second job was never charged, so the next run charges and runs it

@@ -159,7 +159,7 @@ def test_a_crash_before_the_charge_costs_nothing_and_is_caught_up(shop: Shop, mo
 
 def test_a_crash_after_the_charge_is_not_charged_again(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("dpmine.itemsets.top._answer", crash)
+        patch.setattr("dpmine.itemsets.top.answer", crash)
         with pytest.raises(KeyboardInterrupt):
             shop.run("2025-W03")
     error = shop.fails("2025-W03")
@@ -286,6 +286,19 @@ def test_disjoint_units_have_all_of_the_budget_in_each_window(tmp_path: Path) ->
     )
 
 
+def test_windows_of_another_length_overlap_with_those_before(tmp_path: Path) -> None:
+    """A visit in the week and in the month would be protected by the sum of both, and the ledger counts the larger."""
+    sales(tmp_path / "sales.parquet", 12)
+    shop = Shop(tmp_path, terms={"neighbors": "add-remove"})
+    shop.schedule["disjoint_units"] = True
+    Ledger(shop.url).grant("shop", epsilon=52000, delta=0.052, neighbors="add-remove", parts="by_unit")
+    shop.run("2025-W03").raise_failures()
+    shop.schedule["every"] = "month"
+    with pytest.raises(BadParameter, match="'2025-W03', which may overlap with '2025-01': keep `every`"):
+        shop.run("2025-01")
+    assert len(shop.charges) == 1
+
+
 def test_without_parts_disjoint_windows_are_rejected(tmp_path: Path) -> None:
     sales(tmp_path / "sales.parquet", 4)
     shop = Shop(tmp_path, terms={"neighbors": "add-remove"})
@@ -343,7 +356,7 @@ def test_the_column_must_be_there_and_hold_days(tmp_path: Path) -> None:
 def test_what_one_run_lost_is_not_the_failure_of_the_next(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.jobs = (PAIRS, ITEMS)
     with monkeypatch.context() as patch:
-        patch.setattr("dpmine.itemsets.top._answer", crash)
+        patch.setattr("dpmine.itemsets.top.answer", crash)
         with pytest.raises(KeyboardInterrupt):
             shop.run("2025-W03")
     report = shop.run("2025-W04")
@@ -401,7 +414,7 @@ def test_rules_recur_and_a_window_without_rows_is_no_error(tmp_path: Path) -> No
     assert [rule.partition(" >= ")[0] for rule in rules] == ["number"] * 2  # of the week without rows, too
     assert report.timeline is not None
     page = Page(render(report)).text
-    assert "Tea: the rule of each window" in page
+    assert "The rule of each window" in page
     assert all(f"{week} number >= " in page for week in shop.charged)
 
 

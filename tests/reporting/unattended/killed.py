@@ -20,7 +20,7 @@ from dpmine.reporting.store import ResultsFolder
 
 PLACES = {
     "charge": (Ledger, "_charge"),
-    "result": (dpmine.itemsets.top, "_answer"),
+    "result": (dpmine.itemsets.top, "answer"),
     "copy": (ResultsFolder, "_write_files"),
 }
 """Killed before each of these: before the charge, after it and before the result, after that and before its copy."""

@@ -1,0 +1,109 @@
+"""Jobs that compare disjoint parts of a data set: each part is charged by itself, and may use the whole budget.
+
+Proof: docs/proofs/comparison.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from dpmine.errors import BadParameter
+from dpmine.ledger.budget import name_and_part
+from dpmine.ledger.charging import Account
+from dpmine.reporting.jobs.itemsets import TransactionsJob, plan_of
+from dpmine.reporting.jobs.job import Released
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from dpmine.itemsets.compare import ComparisonRequest
+    from dpmine.itemsets.ingest.layouts import LayoutPlan
+    from dpmine.privacy import Guarantee
+
+
+COMPARED = "compare"
+"""How entries of the ledger begin that are for a part of a comparison."""
+_LONGEST = 400  # characters of all parts: an entry of the ledger names them
+
+
+class CompareJob(TransactionsJob):
+    """The same itemsets in disjoint groups of units."""
+
+    kind: ClassVar[str] = "compare"
+
+    obstacle: ClassVar[str] = (
+        "a comparison charges parts of the data set, and a window may be one: give it a job file without [schedule]."
+    )
+
+    def _checked(self) -> Guarantee:
+        from dpmine.itemsets.compare import memory_of_each
+
+        guarantee = super()._checked()
+        memory_of_each(self.options.get("memory"), len(self._conditions))
+        return guarantee.asserting(guarantee.unit, self.partition)
+
+    def guarantee_at(self) -> Guarantee:
+        """See `Job.guarantee_at`."""
+        return self._request.guarantee
+
+    def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
+        """Charge every part, read them, release. Raises as `Job.run`."""
+        for part in self._conditions:
+            Account(account.ledger, f"{account.dataset}/{part}").charge(self.guarantee, job=COMPARED)
+        memory = self.options.get("memory")
+        found = self._request.compare(
+            self._groups, self._columns, memory=memory, progress=progress, guarantee=self.guarantee
+        )
+        return Released(found.to_dict(), found.guarantee, {"": found.to_arrow()})
+
+    @property
+    def partition(self) -> str:
+        """See `Job.partition`."""
+        parts = (f"{part} ({condition})" for part, condition in sorted(self._conditions.items()))
+        return f"no unit is in two of the parts {', '.join(parts)}"
+
+    @cached_property
+    def _conditions(self) -> Mapping[str, str]:
+        """The condition of each part, by its name. Raises BadParameter."""
+        parts = self.options.get("parts")
+        if not isinstance(parts, dict) or len(parts) < 2 or not all(isinstance(each, str) for each in parts.values()):
+            raise BadParameter(
+                "parts must name two groups or more, each with a condition, such as "
+                "parts = {north = \"region = 'N'\", south = \"region = 'S'\"}."
+            )
+        if len(set(parts.values())) < len(parts):
+            raise BadParameter("parts must be disjoint: two of them have the same condition.")
+        for name, condition in parts.items():
+            name_and_part(f"parts/{name}")
+            if not condition.isprintable():
+                raise BadParameter(f"The condition of part {name!r} must be on one line.")
+        if sum(map(len, [*parts, *parts.values()])) > _LONGEST:
+            raise BadParameter(f"The names and conditions of parts have at most {_LONGEST} characters together.")
+        return parts
+
+    @cached_property
+    def _groups(self) -> dict[str, object]:
+        """The rows of each part, by its name."""
+        own = [f"({self.options['where']})"] if "where" in self.options else []
+        groups: dict[str, object] = {}
+        for part, condition in self._conditions.items():
+            where = " and ".join([*own, f"({condition})"])
+            groups[part] = replace(self, options={**self.options, "where": where}).data
+        return groups
+
+    @cached_property
+    def _plan(self) -> LayoutPlan:
+        """That of every part: they have the same columns."""
+        plans = [plan_of(data, self._columns) for data in self._groups.values()]
+        return plans[0]
+
+    @cached_property
+    def _request(self) -> ComparisonRequest:
+        from dpmine.itemsets.compare import ComparisonRequest
+        from dpmine.itemsets.request.query import Query
+
+        names = {field.name for field in fields(Query)}
+        query = Query(**{name: value for name, value in self._arguments.items() if name in names})
+        return ComparisonRequest.of(query, len(self._conditions), self.options.get("itemsets", ()))
