@@ -13,6 +13,7 @@ from dpmine.errors import (
     AlreadyGranted,
     BadData,
     BadLedger,
+    BadParameter,
     BudgetExceeded,
     DpmineError,
     NotPrivate,
@@ -25,6 +26,7 @@ from dpmine.markup import ShownAsText
 from dpmine.options.tables import as_keys
 from dpmine.reporting.store import BEGUN, BEGUN_BEFORE, CHARGED_BEFORE, NOT_STORED, UNSTORED, Stored
 from dpmine.reporting.terms import (
+    CHANGED,
     Batch,
     Charges,
     Step,
@@ -265,7 +267,8 @@ def _granted(ledger: Ledger, terms: BudgetTerms, unit: str, parts: Parts) -> str
 
 def _ledger(ledger: Ledger, step: Step, *, retry: bool) -> Ledger:
     """The ledger, at which a recurring job is charged once, but to `retry` it."""
-    return KeyedLedger(ledger, step.job.key, again=retry) if step.job.key else ledger
+    scheduled = step.job.scheduled
+    return ledger if scheduled is None else KeyedLedger(ledger, step.job.key, again=retry, title=scheduled.title)
 
 
 def _budget(ledger: Ledger | None, dataset: str) -> Budget | None:
@@ -316,6 +319,13 @@ def _step(job: Job, store: ResultsFolder, charges: Charges, budget: Budget | Non
     # What was begun may not have been charged, and of recurring jobs the ledger knows.
     begun = BEGUN in marks and (budget is None or store.seal_before(job) != budget.seal)
     failed = not retry and job.key in charges.amounts if job.key else begun
+    if (
+        job.scheduled
+        and job.in_window
+        and not failed
+        and (job.scheduled.window, job.scheduled.title) in charges.replaced
+    ):
+        raise BadParameter(CHANGED)
     return Step(job, job.guarantee, Amount.of(job.guarantee), failed=failed)
 
 

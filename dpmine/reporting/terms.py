@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadLedger, BadParameter, BudgetExceeded
@@ -24,7 +24,7 @@ from dpmine.reporting.jobs.file import Create
 from dpmine.reporting.jobs.schedule import length_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from fractions import Fraction
 
     from dpmine.ledger.budget import Budget
@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 _DIGITS = 4  # of an ε that is rounded up for readers
 _MARK = re.compile(r"\[(\S+) ([0-9a-f]{16})\]$")
 """How the job of an entry ends: the window, and what is asked of every window."""
+CHANGED = (
+    "the window was charged for a job of this name with other options, so the job file was changed. Undo the change. "
+    "To keep it, write a later start in [schedule]: the changed job is run from that window on. If it is another job, "
+    "give it another name."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +51,11 @@ class Charges:
 
     Attributes:
         amounts: by the keys of the jobs, retries included.
+        replaced: windows and names of these jobs that were charged with other options, before the file was changed.
     """
 
     amounts: Mapping[str, Amount] = field(default_factory=dict)
+    replaced: Collection[tuple[str, str]] = frozenset()
 
     @classmethod
     def of(cls, ledger: Ledger, dataset: str, jobs: Iterable[Job], *, all_parts: bool = False) -> Charges:
@@ -65,25 +72,31 @@ class Charges:
 
         A reservation counts until it is settled, and then what it came to.
         """
-        digests = {job.key.rpartition(" ")[2] for job in jobs}
-        charges: dict[int, tuple[str, Amount]] = {}
+        recurring = list(jobs)
+        digests = {job.key.rpartition(" ")[2] for job in recurring}
+        titles = {job.scheduled.title for job in recurring if job.scheduled}
+        charges, replaced = dict[int, tuple[str, Amount]](), set[tuple[str, str]]()
         for entry in history:
             mark = _MARK.search(entry.job) if entry.kind in {Kind.CHARGE, Kind.RESERVE} else None
-            if mark and mark[2] in digests and part in {None, entry.part}:
-                charges[entry.number] = f"{mark[1]} {mark[2]}", entry.amount
+            if mark and part in {None, entry.part}:
+                if mark[2] in digests:
+                    charges[entry.number] = f"{mark[1]} {mark[2]}", entry.amount
+                else:
+                    words = entry.job[: mark.start()]
+                    replaced |= {(mark[1], title) for title in titles if words.endswith(f" {title!r} ")}
             elif entry.kind == Kind.SETTLE and entry.reservation in charges:
                 charges[entry.reservation] = charges[entry.reservation][0], entry.amount
         amounts: dict[str, Amount] = {}
         for key, amount in charges.values():
             amounts[key] = amounts.get(key, Amount()) + amount
-        return cls(amounts)
+        return cls(amounts, replaced)
 
     def after(self, batches: Iterable[Batch], dataset: str) -> Charges:
         """These, and what the batches will charge to the data set, or part, of that name."""
         amounts = dict(self.amounts)
         for step in (step for batch in batches if batch.dataset == dataset for step in batch.steps if step.pending):
             amounts[step.job.key] = amounts.get(step.job.key, Amount()) + step.charge
-        return Charges(amounts)
+        return replace(self, amounts=amounts)
 
     def for_one_unit(self, *, disjoint: bool) -> Amount:
         """What all windows come to for one unit, which is in one of them alone if they are disjoint."""

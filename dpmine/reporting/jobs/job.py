@@ -63,12 +63,14 @@ class Scheduled:
         window: its name.
         days: the rows that are read; None for all of them, once.
         written: the options as the job file has them, without what the schedule gives to a window.
+        title: the job's name in the job file, whatever the window.
     """
 
     every: str
     window: str
     days: Days | None
     written: Mapping[str, Any]
+    title: str
 
 
 @dataclass(frozen=True)
