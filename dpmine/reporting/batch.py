@@ -319,12 +319,7 @@ def _step(job: Job, store: ResultsFolder, charges: Charges, budget: Budget | Non
     # What was begun may not have been charged, and of recurring jobs the ledger knows.
     begun = BEGUN in marks and (budget is None or store.seal_before(job) != budget.seal)
     failed = not retry and job.key in charges.amounts if job.key else begun
-    if (
-        job.scheduled
-        and job.in_window
-        and not failed
-        and (job.scheduled.window, job.scheduled.title) in charges.replaced
-    ):
+    if job.scheduled and not failed and (job.scheduled.window, job.scheduled.title) in charges.replaced:
         raise BadParameter(CHANGED)
     return Step(job, job.guarantee, Amount.of(job.guarantee), failed=failed)
 

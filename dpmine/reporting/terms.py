@@ -68,13 +68,10 @@ class Charges:
 
     @classmethod
     def among(cls, history: Iterable[Entry], jobs: Iterable[Job], part: str | None) -> Self:
-        """Those among the entries of a data set that are on the part; None for any part.
-
-        A reservation counts until it is settled, and then what it came to.
-        """
+        """Those among the entries of a data set on the part (None for any); of a reservation, what it came to."""
         recurring = list(jobs)
         digests = {job.key.rpartition(" ")[2] for job in recurring}
-        titles = {job.scheduled.title for job in recurring if job.scheduled}
+        titles = {job.scheduled.title for job in recurring if job.scheduled and job.in_window}
         charges, replaced = dict[int, tuple[str, Amount]](), set[tuple[str, str]]()
         for entry in history:
             mark = _MARK.search(entry.job) if entry.kind in {Kind.CHARGE, Kind.RESERVE} else None
