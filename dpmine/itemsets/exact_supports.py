@@ -164,7 +164,7 @@ class ListedSupports:
 
     def _block(self, rows: slice) -> pa.RecordBatch:
         block = taken(self.lists, self.order[rows])
-        items = self._names.take(integer_array(block.codes))
+        items = pc.take(self._names, integer_array(block.codes), boundscheck=False)
         lists = pa.LargeListArray.from_arrays(integer_array(block.starts), items)
         return pa.record_batch({"items": lists, "support": integer_array(block.supports)})
 

@@ -276,13 +276,14 @@ class Ledger:
 class KeyedLedger(Ledger):
     """A ledger at which one run is charged by a key: see `Ledger.once`. With `again`, also if it was charged before."""
 
-    def __init__(self, ledger: Ledger, key: str, *, again: bool = False) -> None:
+    def __init__(self, ledger: Ledger, key: str, *, again: bool = False, title: str = "") -> None:
         self._database = ledger._database  # noqa: SLF001 - another ledger's, of the same class
         self._mark, self._again = f"[{checked_name('key', key)}]", again
+        self._words = f"{title!r} {self._mark}" if title else self._mark
 
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:
         """As `Ledger.charge`; raises AlreadyCharged."""
-        return self._charge(dataset, guarantee, f"{job} {self._mark}", "" if self._again else self._mark)
+        return self._charge(dataset, guarantee, f"{job} {self._words}", "" if self._again else self._mark)
 
     def after(self, dataset: str, guarantee: Guarantee) -> Budget:
         """As `Ledger.after`; raises AlreadyCharged."""

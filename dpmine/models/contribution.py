@@ -13,7 +13,8 @@ from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from math import prod
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
+    from dpmine.privacy import Neighbors
 
     Codes: TypeAlias = NDArray[np.int64]
 
@@ -46,6 +48,44 @@ _LARGEST_EPSILON = 1000  # beyond it δ' is below 1e-100 for any δ and several 
 
 
 @dataclass(frozen=True, slots=True)
+class PrivateCount:
+    """That the number of units is private, as it is in a window of time.
+
+    Attributes:
+        neighbors: the relation of the guarantee; a unit may also be replaced, enter or leave under replace_one.
+        places: N, the public number of units that a fit makes room for; None for fits that use no number of units.
+        use: what the places are for.
+    """
+
+    neighbors: Neighbors
+    places: int | None = None
+    use: str = "training"
+
+    @classmethod
+    def of(cls, neighbors: Neighbors, units: object, use: str = "training") -> Self:
+        """`units` is the public number that a user declares. Raises BadParameter."""
+        places = whole("units", units, least=2)
+        if places > _MOST_NUMBERS:
+            raise BadParameter(f"units must be at most {_MOST_NUMBERS:,}.")
+        return cls(neighbors, places, use)
+
+    def protecting(self, guarantee: SomeGuarantee) -> SomeGuarantee:
+        """The guarantee under the relation, with a note on the units that are used."""
+        under = replace(guarantee, neighbors=self.neighbors)
+        if self.places is None:
+            return under
+        return under.noting(
+            f"{self.use} has {self.places:,} places, a public number: of more units, that many are drawn at random; of "
+            "fewer, the other places stay empty"
+        )
+
+    def require_room(self, rows: int, features: int) -> None:
+        """Raises BadParameter where N places of that many rows and features do not fit into memory."""
+        if self.places is not None and self.places * rows * features > _MOST_NUMBERS:
+            raise BadParameter("units is too large for the number of rows per unit and features: give a smaller one.")
+
+
+@dataclass(frozen=True, slots=True)
 class PrivacyUnit:
     """The privacy unit of a fit; made by `PrivacyUnit.of`.
 
@@ -53,11 +93,13 @@ class PrivacyUnit:
         name: what the guarantee calls the unit.
         rows: M, the most rows of one unit that are kept.
         enforced: whether the rows of each unit are known, so that M is a bound and not an assertion.
+        private_count: where the number of units is private; None where it is public.
     """
 
     name: str
     rows: int
     enforced: bool
+    private_count: PrivateCount | None = None
 
     @classmethod
     def of(cls, unit: str, rows_per_unit: int, column: str | None) -> PrivacyUnit:
@@ -80,6 +122,8 @@ class PrivacyUnit:
 
     def protecting(self, guarantee: SomeGuarantee) -> SomeGuarantee:
         """The guarantee for this unit, with a note on what makes it true."""
+        if self.private_count is not None:
+            guarantee = self.private_count.protecting(guarantee)
         if self.enforced:
             kept = "one row" if self.rows == 1 else f"at most {self.rows:,} rows"
             note = (
@@ -191,11 +235,25 @@ class Places:
         """
         if self.positions is None:
             return values
-        if self.size * values[:1].size > _MOST_NUMBERS:
+        if self.size * prod(values.shape[1:]) > _MOST_NUMBERS:
             raise BadParameter("rows_per_unit is too large for the number of units and features: give a smaller one.")
-        kept = values[self.positions]
-        kept[self.positions < 0] = 0
+        kept = np.zeros((*self.positions.shape, *values.shape[1:]), values.dtype)
+        filled = self.positions >= 0
+        kept[filled] = values[self.positions[filled]]
         return self._placed(kept)
+
+    def within(self, units: int, *, bits: BitSource) -> Places:
+        """As many units, whatever their number is: of more a uniform part, of fewer with empty ones between them.
+
+        Law: the units and empty ones, max(`units`, n) together, are in a uniform order, of which the first are taken.
+        One unit more or less is therefore one that is replaced (docs/proofs/models/contribution_bounding.md).
+        """
+        own = np.arange(self.units)[:, np.newaxis] if self.positions is None else self.positions
+        order = random_order(max(units, self.units), bits=bits)[:units]
+        filled = order < self.units
+        positions = np.full((units, own.shape[1]), -1, np.int64)
+        positions[filled] = own[order[filled]]
+        return Places(positions, units, self.each)
 
     def _placed(self, kept: Labels) -> Labels:
         """Entries by unit and place, with zeros up to M places."""
@@ -208,18 +266,28 @@ class Places:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Bounding:
-    """How a fit bounds units: `rows` = M places for each of the `units`; None where each row is its own unit."""
+    """How a fit bounds units: `rows` = M places for each of the `units`; None where each row is its own unit.
+
+    `declared` = N units have places where their true number is private; None for all that there are.
+    """
 
     rows: int = 1
     units: Units | None = None
+    declared: int | None = None
 
     def places(self, records: int, *, bits: BitSource) -> Places:
         """The places of the rows, of which there are `records`.
 
         Law: each unit keeps a uniform subset of min(M, its rows) rows, drawn for each unit by itself. The units are in
-        a uniform order, so that neighbours differ in the M places of one unit and in nothing else.
+        a uniform order, so that neighbours differ in the M places of one unit and in nothing else. Of `declared` units
+        as `Places.within`.
         Raises BadData unless there is one unit per record.
         """
+        every = self.every(records, bits=bits)
+        return every if self.declared is None else every.within(self.declared, bits=bits)
+
+    def every(self, records: int, *, bits: BitSource) -> Places:
+        """`places` of all units that there are."""
         if self.units is None:
             return Places(None, records, 1)
         require_units(self.units.codes, range(records))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from sklearn.base import BaseEstimator
 
 from dpmine.errors import BadLedger, BadParameter
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.ledger.charging import ROW, Account, Charge, without_passwords
-from dpmine.models.contribution import EVERY_ROW, Bounding, PrivacyUnit, Units, require_units
+from dpmine.models.contribution import EVERY_ROW, Bounding, PrivacyUnit, PrivateCount, Units, require_units
 from dpmine.models.entries import Entries, known_features, shape_of
 
 if TYPE_CHECKING:
@@ -64,13 +64,17 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
     guarantee_: Guarantee = field(init=False)
     _renyi: RenyiBounds | None = field(init=False, default=None)
     """What fits keep to in the place of ε and δ, as runs of a search."""
+    _private_count: PrivateCount | None = field(init=False, default=None)
+    """That the number of units is private; None where it is public."""
 
     _read_from_file = False
+    _has_places: ClassVar[bool] = False
+    """Whether all that a fit uses of the number of units is the number of their places."""
 
     @property
     def least_rows(self) -> int:
         """The fewest rows that a fit takes: 0 where whether there are any is private, so that it can be no error."""
-        return 1
+        return 1 if self._private_count is None else 0
 
     @property
     def has_result(self) -> bool:
@@ -97,7 +101,7 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
         planned = self._planned(name, known_features(X))
         if planned.guarantee != charge.guarantee:  # a charge that was made before the columns were known is the most
             planned = self._planned(name)
-        return self._train(X, y, Bounding(planned.unit.rows, units), charge, planned, bits=SystemBits())
+        return self._train(X, y, self._bounding(planned.unit, units), charge, planned, bits=SystemBits())
 
     def charge(self, features: Sequence[str] | None = None, *, units: str | None = None) -> Charge:
         """Charge the ledger, where one is given, for a fit; for callers that read the data of the fit afterwards.
@@ -117,7 +121,9 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
 
     def require_parameters(self, features: Sequence[str] | None = None) -> None:
         """Raises BadParameter for unusable parameters, before any data are read; `features` as in `charge`."""
-        self._checked_settings(1, features)
+        settings = self._checked_settings(1, features)
+        if self._private_count is not None and features is not None:
+            self._require_declared(settings, self._private_count, features)
 
     def require_rows(self, rows: int, features: Sequence[str]) -> None:
         """Raises what a fit to that many rows would raise whatever they hold, as far as public numbers say it."""
@@ -125,7 +131,32 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
 
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
         """The privacy unit of a fit; `units` as in `charge`. Raises BadParameter."""
-        return PrivacyUnit.of(self.unit, self.rows_per_unit, units)
+        unit = PrivacyUnit.of(self.unit, self.rows_per_unit, units)
+        return replace(unit, private_count=self._private_count)
+
+    def hiding_units(self, count: PrivateCount) -> Self:
+        """Itself, whose fits keep the number of units private, and whether there are any; `count` says what is public.
+
+        Raises BadParameter for estimators that use that number otherwise, and where the classes are not named: which
+        labels occur is private then.
+        """
+        if not self._has_places:
+            raise BadParameter(f"{type(self).__name__} uses the number of units, so it cannot be private.")
+        if getattr(self, "classes", ()) is None:
+            raise BadParameter(
+                "units keeps the number of units private, and which labels occur is private, too: name them as "
+                "classes, such as `classes=['no', 'yes']`."
+            )
+        self._private_count = count
+        return self
+
+    def _bounding(self, unit: PrivacyUnit, units: Units | None) -> Bounding:
+        return Bounding(unit.rows, units, None if unit.private_count is None else unit.private_count.places)
+
+    def _require_declared(self, settings: Settings, count: PrivateCount, features: Sequence[str]) -> None:
+        count.require_room(self.rows_per_unit, len(features) + 1)
+        if count.places is not None:
+            self._require_places(settings, count.places, self.rows_per_unit, features)
 
     def prefers(self, bounds: RenyiBounds, features: Sequence[str] | None = None) -> bool:  # noqa: ARG002 - some do
         """Whether a fit can keep to these Rényi bounds, and is better so than by its ε and δ: by public numbers."""
@@ -146,7 +177,7 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
         self.privacy_unit(name)  # unusable parameters are rejected first
         self._require_public(X, y, units)
         charge, planned = self._charged(name, known_features(X), rows=None if units is not None else shape_of(X)[0])
-        bounding = Bounding(planned.unit.rows, None if name is None else Units.of(units, name))
+        bounding = self._bounding(planned.unit, None if name is None else Units.of(units, name))
         return self._train(X, y, bounding, charge, planned, bits=bits)
 
     def _train(
@@ -182,7 +213,9 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
         if self._read_from_file:
             raise BadParameter("A model file does not keep what training needs: make a new estimator to train again.")
         planned, account = self._planned(units, features), Account.of(self.ledger, self.dataset)
-        if rows and features is not None:
+        if self._private_count is not None and features is not None:
+            self._require_declared(planned.settings, self._private_count, features)
+        elif rows and features is not None:
             self._require_rows(planned.settings, rows, features)
         charge = account.charge(planned.guarantee, job=type(self).__name__)
         forget_fit(self)
@@ -207,6 +240,9 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
 
     def _require_rows(self, settings: Settings, rows: int, features: Sequence[str]) -> None:
         """See `require_rows`; each row is a unit."""
+
+    def _require_places(self, settings: Settings, units: int, each: int, features: Sequence[str]) -> None:
+        """As `require_rows`, for that many units of `each` places."""
 
     def _require_data(self, X: Entries, y: Entries) -> None:
         """Raises BadData where X or y cannot be used, by shapes and types alone: what entries hold is no error."""

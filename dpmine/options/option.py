@@ -131,6 +131,10 @@ OF_UNIT = {
     ),
 }
 """Options of jobs on tables that state the privacy unit."""
+DECLARED_UNITS = Option(
+    "A public number of units, about as many as there are; how many there are is then private.", "N", kind=int
+)
+"""A key of jobs that learn or choose, which no command has."""
 OF_TABLES = {
     "neighbors": replace(RELATION, help="replace-one only: the number of units is public."),
     **OF_UNIT,

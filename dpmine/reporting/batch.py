@@ -13,6 +13,7 @@ from dpmine.errors import (
     AlreadyGranted,
     BadData,
     BadLedger,
+    BadParameter,
     BudgetExceeded,
     DpmineError,
     NotPrivate,
@@ -25,6 +26,7 @@ from dpmine.markup import ShownAsText
 from dpmine.options.tables import as_keys
 from dpmine.reporting.store import BEGUN, BEGUN_BEFORE, CHARGED_BEFORE, NOT_STORED, UNSTORED, Stored
 from dpmine.reporting.terms import (
+    CHANGED,
     Batch,
     Charges,
     Step,
@@ -76,7 +78,7 @@ class JobOutcome:
     def summary(self) -> str:
         """What became of it, in one line, for those who run the batch; it quotes no data."""
         if self.error is None:
-            what = "stored before" if self.reused else "done"
+            what = f"stored before, on {self.result.day}" if self.reused and self.result else "done"
         elif isinstance(self.error, DpmineError):
             what = " ".join(as_keys(str(self.error)).split())
         elif isinstance(self.error, MemoryError):
@@ -151,8 +153,15 @@ class Report(ShownAsText):
 
     def __str__(self) -> str:
         outcomes = [outcome.summary for outcome in self.followed]
-        said = [self.checked, self.granted, *outcomes, self.rejected, self.waiting, self.left]
+        said = [self.checked, self.granted, *outcomes, self.hint, self.rejected, self.waiting, self.left]
         return "\n".join(filter(None, said))
+
+    @property
+    def hint(self) -> str:
+        """What to do about results that are older than the data; "" where windows say which data each is of."""
+        if not any(outcome.reused and not outcome.job.in_window for outcome in self.outcomes):
+            return ""
+        return "A stored result is of the data of its day; with another `results=…` folder its job is charged again."
 
     def raise_failures(self) -> None:
         """An error for jobs without a result: rejected charges, bugs, or anything else. Its notes say why each failed.
@@ -226,6 +235,7 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
                 step,
                 store,
                 Account(_ledger(ledger, step, retry=retry), terms.dataset),
+                day,
                 partial(watch, number, step.job),
             )
             for number, step in enumerate(batch.steps, 1)
@@ -257,7 +267,8 @@ def _granted(ledger: Ledger, terms: BudgetTerms, unit: str, parts: Parts) -> str
 
 def _ledger(ledger: Ledger, step: Step, *, retry: bool) -> Ledger:
     """The ledger, at which a recurring job is charged once, but to `retry` it."""
-    return KeyedLedger(ledger, step.job.key, again=retry) if step.job.key else ledger
+    scheduled = step.job.scheduled
+    return ledger if scheduled is None else KeyedLedger(ledger, step.job.key, again=retry, title=scheduled.title)
 
 
 def _budget(ledger: Ledger | None, dataset: str) -> Budget | None:
@@ -267,7 +278,9 @@ def _budget(ledger: Ledger | None, dataset: str) -> Budget | None:
     return None
 
 
-def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Callable[[float], None]) -> JobOutcome:
+def _outcome(
+    step: Step, store: ResultsFolder, account: Account, day: date, progress: Callable[[float], None]
+) -> JobOutcome:
     if step.stored is not None:
         return JobOutcome(step.job, step.guarantee, step.stored, reused=True)
     if step.failed:
@@ -288,9 +301,10 @@ def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Calla
                 store.forget(step.job)
         return JobOutcome(step.job, step.guarantee, None, error=error, charged=charged)
     try:
-        return JobOutcome(step.job, released.guarantee, store.write(step.job, released))
+        return JobOutcome(step.job, released.guarantee, store.write(step.job, released, day))
     except Exception as error:  # noqa: BLE001 - it was charged, so it is shown nevertheless
-        return JobOutcome(step.job, released.guarantee, Stored(released.document, released.guarantee, ()), error=error)
+        shown = Stored(released.document, released.guarantee, (), day.isoformat())
+        return JobOutcome(step.job, released.guarantee, shown, error=error)
 
 
 def _step(job: Job, store: ResultsFolder, charges: Charges, budget: Budget | None, *, retry: bool) -> Step:
@@ -305,6 +319,8 @@ def _step(job: Job, store: ResultsFolder, charges: Charges, budget: Budget | Non
     # What was begun may not have been charged, and of recurring jobs the ledger knows.
     begun = BEGUN in marks and (budget is None or store.seal_before(job) != budget.seal)
     failed = not retry and job.key in charges.amounts if job.key else begun
+    if job.scheduled and not failed and (job.scheduled.window, job.scheduled.title) in charges.replaced:
+        raise BadParameter(CHANGED)
     return Step(job, job.guarantee, Amount.of(job.guarantee), failed=failed)
 
 

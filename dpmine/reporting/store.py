@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -18,10 +19,12 @@ from dpmine.ledger.budget import name_and_part
 from dpmine.ledger.charging import without_passwords
 from dpmine.models.model_file import read_guarantee
 from dpmine.reporting.document import Altered, Document
+from dpmine.reporting.jobs.job import key_of
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from datetime import date
     from pathlib import Path
 
     from dpmine.ledger.results import SharedResults
@@ -34,6 +37,7 @@ _LOCK = ".dpmine.lock"
 _PROBE = ".dpmine.probe"
 _ROOM = ".dpmine.room"
 _RESERVED = 2**21  # bytes, more than the results of nearly all jobs take
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 _MODEL = "-model.json"
 _JSON = ".json"
 BEGUN = ".begun"
@@ -63,11 +67,13 @@ class Stored:
         document: as the command prints it in JSON.
         guarantee: of the result.
         files: the names of its files, the JSON first.
+        day: on which it was made, in UTC, ISO 8601.
     """
 
     document: dict[str, Any]
     guarantee: Guarantee
     files: tuple[str, ...]
+    day: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +101,8 @@ class ResultsFolder:
             (self.folder / _PROBE).unlink()
         except Timeout:
             raise UnreadableFile(f"Another run works in '{self.folder}': wait for it, or give `results=…`.") from None
-        except OSError:
-            raise _unwritable(self.folder) from None
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
         return lock
 
     def require_usable(self, page: Path) -> None:
@@ -127,12 +133,24 @@ class ResultsFolder:
         if _JSON not in files:
             return None
         try:
-            document, guarantee = _checked(Document.parse(files[_JSON]), job.content)
+            names = tuple(f"{job.stem}{file}" for file in (_JSON, *sorted({*files} - {_JSON})))
+            return _checked(Document.parse(files[_JSON]), job.content, names)
         except Altered:
             raise BadData(f"The ledger has another result for job {job.name!r}: restore a copy of it.") from None
-        return Stored(document, guarantee, tuple(f"{job.stem}{file}" for file in (_JSON, *sorted({*files} - {_JSON}))))
 
-    def write(self, job: Job, released: Released) -> Stored:
+    def keys(self, dataset: str) -> set[str]:
+        """Of the results in the folder that schedules of the data set have, in whatever window: as `Job.key`."""
+        found = set()
+        for path in self.folder.glob(f"*{_JSON}"):
+            with suppress(OSError, Altered, BadParameter):
+                entry = Document.parse(read_file(path))
+                job = entry.part("job")
+                own = job.has("window") and name_and_part(job["dataset"])[0] == name_and_part(dataset)[0]
+                if own and _checked(entry, job.entries, ()):
+                    found.add(key_of(job.entries))
+        return found
+
+    def write(self, job: Job, released: Released, day: date) -> Stored:
         """Store a result, in the ledger first if that keeps results, then in the folder.
 
         Raises BadLedger, and UnreadableFile. Without a ledger the job is then marked as `UNSTORED`: at most a page has
@@ -143,14 +161,15 @@ class ResultsFolder:
             "job": job.content,
             "guarantee": released.guarantee.to_dict(),
             "result": released.document,
+            "day": day.isoformat(),
             "dpmine": __version__,
         }
         text = json.dumps({**entry, "seal": _seal(entry)}, ensure_ascii=False, indent=2)
         try:
             files = {f"{suffix}.parquet": parquet_bytes(table) for suffix, table in released.tables.items()}
-        except OSError:
+        except OSError as error:
             self._remember_unstored(job)
-            raise _unwritable(self.folder) from None
+            raise _unwritable(self.folder, error) from None
         files |= {_MODEL: f"{released.model}\n".encode()} if released.model else {}
         files[_JSON] = f"{text}\n".encode()
         try:
@@ -158,7 +177,7 @@ class ResultsFolder:
                 self.shared.put(str(job.charged["dataset"]), job.key, files)
         finally:  # one of the two suffices
             self._write_files(job, job.stem, files)
-        return Stored(released.document, released.guarantee, tuple(self._files(job.stem)))
+        return Stored(released.document, released.guarantee, tuple(self._files(job.stem)), day.isoformat())
 
     def _write_files(self, job: Job, stem: str, files: Mapping[str, bytes]) -> None:
         """The JSON file last, so that a result that is found is complete. Raises UnreadableFile."""
@@ -167,9 +186,9 @@ class ResultsFolder:
             for file, content in sorted(files.items(), key=lambda each: each[0] == _JSON):
                 write_whole(self.folder / f"{stem}{file}", content)
             self.forget(job)
-        except OSError:
+        except OSError as error:
             self._remember_unstored(job)
-            raise _unwritable(self.folder) from None
+            raise _unwritable(self.folder, error) from None
 
     def exchange(self, jobs: Iterable[Job], dataset: str) -> None:
         """Copy what the ledger has into the folder, and what only the folder has into the ledger.
@@ -212,8 +231,8 @@ class ResultsFolder:
             write_whole(self.folder / _ROOM, bytes(_RESERVED), private=True)
             if BEGUN not in self.marks(job):
                 write_whole(self.folder / f"{job.stem}{BEGUN}", f"{text}\n".encode(), private=True)
-        except OSError:
-            raise _unwritable(self.folder) from None
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
 
     def seal_before(self, job: Job) -> str | None:
         """The last seal before a job was begun: where the ledger still has it, the job was not charged."""
@@ -259,8 +278,7 @@ class ResultsFolder:
 
     def _read(self, path: Path, job: Job) -> Stored:
         try:
-            document, guarantee = _checked(Document.parse(read_file(path)), job.content)
-            return Stored(document, guarantee, tuple(self._files(path.stem)))
+            return _checked(Document.parse(read_file(path)), job.content, tuple(self._files(path.stem)))
         except (OSError, Altered):
             raise BadData(
                 f"'{path}' is not a result of job {job.name!r} as it was written: restore it, or delete it to run the "
@@ -274,8 +292,8 @@ class ResultsFolder:
             yield f"{stem}{_MODEL}"
 
 
-def _checked(entry: Document, content: Mapping[str, object]) -> tuple[dict[str, Any], Guarantee]:
-    """Result and guarantee of a stored file for that content; else Altered."""
+def _checked(entry: Document, content: Mapping[str, object], files: tuple[str, ...]) -> Stored:
+    """What a stored file for that content holds; else Altered."""
     unsealed = {name: value for name, value in entry.entries.items() if name != "seal"}
     if entry["format"] != _FORMAT or entry["job"] != content or entry["seal"] != _seal(unsealed):
         raise Altered
@@ -285,7 +303,7 @@ def _checked(entry: Document, content: Mapping[str, object]) -> tuple[dict[str, 
         raise Altered from None
     if not guarantee.private:
         raise Altered
-    return dict(entry.part("result").entries), guarantee
+    return Stored(dict(entry.part("result").entries), guarantee, files, entry.text("day"))
 
 
 def _seal(entry: Mapping[str, object]) -> str:
@@ -293,5 +311,7 @@ def _seal(entry: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
 
 
-def _unwritable(folder: Path) -> UnreadableFile:
+def _unwritable(folder: Path, error: OSError | None = None) -> UnreadableFile:
+    if error is not None and error.errno in _FULL:
+        return UnreadableFile(f"The disk of '{folder}' is full: free some space, then run the same command again.")
     return UnreadableFile(f"Cannot write to '{folder}': name a folder that can be written with `results=…`.")

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadLedger, BadParameter, BudgetExceeded
+from dpmine.exact.reals import decimal_above
 from dpmine.io.atomic import database_files
 from dpmine.ledger import budget as budgets
-from dpmine.ledger.budget import Accounting, Amount, Parts, name_and_part
+from dpmine.ledger.budget import Accounting, Amount, Parts, composed, guaranteed, name_and_part
 from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.records import Kind
 from dpmine.markup import ShownAsText
@@ -23,7 +24,8 @@ from dpmine.reporting.jobs.file import Create
 from dpmine.reporting.jobs.schedule import length_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from fractions import Fraction
 
     from dpmine.ledger.budget import Budget
     from dpmine.ledger.records import Entry
@@ -33,8 +35,14 @@ if TYPE_CHECKING:
     from dpmine.reporting.store import ResultsFolder, Stored
 
 
+_DIGITS = 4  # of an ε that is rounded up for readers
 _MARK = re.compile(r"\[(\S+) ([0-9a-f]{16})\]$")
 """How the job of an entry ends: the window, and what is asked of every window."""
+CHANGED = (
+    "the window was charged for a job of this name with other options, so the job file was changed. Undo the change. "
+    "To keep it, write a later start in [schedule]: the changed job is run from that window on. If it is another job, "
+    "give it another name."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +51,11 @@ class Charges:
 
     Attributes:
         amounts: by the keys of the jobs, retries included.
+        replaced: windows and names of these jobs that were charged with other options, before the file was changed.
     """
 
     amounts: Mapping[str, Amount] = field(default_factory=dict)
+    replaced: Collection[tuple[str, str]] = frozenset()
 
     @classmethod
     def of(cls, ledger: Ledger, dataset: str, jobs: Iterable[Job], *, all_parts: bool = False) -> Charges:
@@ -58,22 +68,36 @@ class Charges:
 
     @classmethod
     def among(cls, history: Iterable[Entry], jobs: Iterable[Job], part: str | None) -> Self:
-        """Those among the entries of a data set that are on the part; None for any part."""
-        digests = {job.key.rpartition(" ")[2] for job in jobs}
-        amounts: dict[str, Amount] = {}
+        """Those among the entries of a data set on the part (None for any); of a reservation, what it came to."""
+        recurring = list(jobs)
+        digests = {job.key.rpartition(" ")[2] for job in recurring}
+        titles = {job.scheduled.title for job in recurring if job.scheduled and job.in_window}
+        charges, replaced = dict[int, tuple[str, Amount]](), set[tuple[str, str]]()
         for entry in history:
-            mark = _MARK.search(entry.job) if entry.kind == Kind.CHARGE else None
-            if mark and mark[2] in digests and part in {None, entry.part}:
-                key = f"{mark[1]} {mark[2]}"
-                amounts[key] = amounts.get(key, Amount()) + entry.amount
-        return cls(amounts)
+            mark = _MARK.search(entry.job) if entry.kind in {Kind.CHARGE, Kind.RESERVE} else None
+            if mark and part in {None, entry.part}:
+                if mark[2] in digests:
+                    charges[entry.number] = f"{mark[1]} {mark[2]}", entry.amount
+                else:
+                    words = entry.job[: mark.start()]
+                    replaced |= {(mark[1], title) for title in titles if words.endswith(f" {title!r} ")}
+            elif entry.kind == Kind.SETTLE and entry.reservation in charges:
+                charges[entry.reservation] = charges[entry.reservation][0], entry.amount
+        amounts: dict[str, Amount] = {}
+        for key, amount in charges.values():
+            amounts[key] = amounts.get(key, Amount()) + amount
+        return cls(amounts, replaced)
 
     def after(self, batches: Iterable[Batch], dataset: str) -> Charges:
         """These, and what the batches will charge to the data set, or part, of that name."""
         amounts = dict(self.amounts)
         for step in (step for batch in batches if batch.dataset == dataset for step in batch.steps if step.pending):
             amounts[step.job.key] = amounts.get(step.job.key, Amount()) + step.charge
-        return Charges(amounts)
+        return replace(self, amounts=amounts)
+
+    def for_one_unit(self, *, disjoint: bool) -> Amount:
+        """What all windows come to for one unit, which is in one of them alone if they are disjoint."""
+        return composed(Amount(), self.by_window.values()) if disjoint else self.total
 
     @property
     def by_window(self) -> dict[str, Amount]:
@@ -215,6 +239,31 @@ class Batch(ShownAsText):
         """The most that all jobs are charged, including other windows and jobs without a result."""
         other = [step.charge for step in self.steps if not (step.pending or step.job.key)]
         return Amount.total([self.charges.total, self.to_charge, *other])
+
+
+def is_by_rho(largest: Amount, total: Amount, accounting: Accounting) -> bool:
+    """Whether the ledger adds up ρ, and the ε of that is less than the sum of all ε.
+
+    It depends on the most that jobs may charge alone: chosen by outcomes, both δ would have to count. `total` is that
+    of the file.
+    """
+    return guaranteed(largest, accounting, conversion_delta(total)).epsilon < largest.epsilon
+
+
+def guaranteed_together(charged: Amount, largest: Amount, total: Amount, accounting: Accounting) -> Amount:
+    """The (ε, δ) of results of that charge: by ρ where that guarantees more, else by the sum of all ε.
+
+    This is the guarantee that a page, and evidence for it, state; `largest` and `total` as in `is_by_rho`.
+    """
+    if not is_by_rho(largest, total, accounting):
+        return Amount(charged.epsilon, charged.delta)
+    kept = guaranteed(charged, accounting, conversion_delta(total))
+    return Amount(decimal_above(kept.epsilon, _DIGITS) if kept.epsilon else kept.epsilon, kept.delta)
+
+
+def conversion_delta(total: Amount) -> Fraction:
+    """The δ at which ρ is converted."""
+    return total.delta - total.approximate_delta
 
 
 def require_no_loss(terms: BudgetTerms, store: ResultsFolder) -> None:

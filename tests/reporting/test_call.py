@@ -41,7 +41,9 @@ def test_a_page_results_and_what_became_of_the_jobs(batch: Folder) -> None:
     assert len(list((batch.path / "jobs-results").glob("*.json"))) == 2
     again = dpmine.report(batch.path / "jobs.toml", batch.path / "page.html")
     assert str(again).startswith("ledger: 3 entries, all as they were written; 'shop' ends at entry 3 with the seal ")
-    assert str(again).splitlines()[1] == "job 'Pairs': stored before"
+    assert str(again).splitlines()[1] == f"job 'Pairs': stored before, on {done.day.isoformat()}"
+    assert again.hint in str(again).splitlines()
+    assert not done.hint
     assert again.budget == done.budget
 
 

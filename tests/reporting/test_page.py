@@ -102,7 +102,7 @@ def test_what_stands_on_it(html: str) -> None:
         "7 results about shop, with differential privacy for each customer.",
         "by their outcomes the jobs came to ε = ",
         "have the largest noisy number of 2 listed. About 30 customers have each of them in a basket.",
-        "Association rules, by confidence",
+        "Association rules, the surest first",
         "The bin of age with the largest noisy number is “",
         "A weighted sum of 2 features predicts whether rich is true or false.",
         "The chosen rule: rich is true where age ≥ 50, and false elsewhere.",
@@ -376,7 +376,7 @@ def test_words_for_both_relations(
 ) -> None:
     report = folder.run(job(**RULE))
     guarantee = Guarantee(Fraction(1), delta, neighbors, "patient", notes=("so it is",))
-    one = replace(report.outcomes[0], guarantee=guarantee, result=Stored({}, guarantee, ()))
+    one = replace(report.outcomes[0], guarantee=guarantee, result=Stored({}, guarantee, (), "2026-11-27"))
     free = replace(one, job=replace(one.job, name="two"), charged=False)
     terms = replace(report.job_file.terms, neighbors=neighbors)
     page = Page(render(replace(report, job_file=replace(report.job_file, terms=terms), outcomes=(one, free)))).text

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from dpmine.models.entries import Entries, Floats
 
 _FORMAT = ModelFormat(name="dpmine accuracy-first model", command="accuracy-first", kind="model_kind")
-_EMPTY_PLACES = "the risk is the mean over {} places per unit; a place that a unit leaves empty is a row of zeros"
+_EMPTY_PLACES = "the risk is the mean over {} places per unit; a place that is left empty is a row of zeros"
 
 
 @dataclass(eq=False, repr=False)
@@ -93,6 +93,7 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator[AccuracySettings]):
     neighbors: str = Neighbors.REPLACE_ONE.value
 
     model_format = _FORMAT
+    _has_places: ClassVar[bool] = True
     _methods = frozenset(Method)
     _requested: ClassVar[tuple[str, ...]] = (
         "excess_risk",
@@ -147,12 +148,15 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator[AccuracySettings]):
         """The risk on the rows in their places."""
 
     def _require_rows(self, settings: AccuracySettings, rows: int, features: Sequence[str]) -> None:
-        settings.terms(self._bounds(rows, len(features) + settings.units.intercept, settings.ridge))
+        self._require_places(settings, rows, 1, features)
+
+    def _require_places(self, settings: AccuracySettings, units: int, each: int, features: Sequence[str]) -> None:
+        settings.terms(self._bounds(units * each, len(features) + settings.units.intercept, settings.ridge))
 
     def _learn(
         self, X: Entries, y: Entries, settings: AccuracySettings, bounding: Bounding, *, bits: BitSource
     ) -> None:
-        features = checked_features(self, X, reset=True)
+        features = checked_features(self, X, reset=True, least=self.least_rows)
         answers = self._answers(y, len(features), bounding)
         places = require_any(bounding.places(len(features), bits=bits))
         bounds = self._bounds(places.size, features.shape[1] + settings.units.intercept, settings.ridge)
@@ -163,7 +167,7 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator[AccuracySettings]):
         self.reached_ = outcome.step is not None
         if self.reached_ or self.keep_last:
             self.coef_, self.intercept_ = self._shaped(*settings.units.split(outcome.weights))
-        empty = [_EMPTY_PLACES.format(bounding.rows)] if bounding.rows > 1 else []
+        empty = [_EMPTY_PLACES.format(bounding.rows)] if bounding.rows > 1 or bounding.declared else []
         self.guarantee_ = settings.realised(outcome, bounds).noting(*self._notes(bounds), *empty)
         self.requested_ = {name: str(positive(name, getattr(self, name))) for name in self._requested}
 

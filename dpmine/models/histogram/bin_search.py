@@ -15,7 +15,15 @@ import numpy as np
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.ledger.charging import ROW, Account
-from dpmine.models.contribution import EVERY_ROW, Bounding, Places, PrivacyUnit, SharedBudget, require_any
+from dpmine.models.contribution import (
+    EVERY_ROW,
+    Bounding,
+    Places,
+    PrivacyUnit,
+    PrivateCount,
+    SharedBudget,
+    require_any,
+)
 from dpmine.models.histogram.density import Density
 from dpmine.models.histogram.training import (
     CLIPPING,
@@ -26,6 +34,7 @@ from dpmine.models.histogram.training import (
     density_score,
     records_needed,
     stabilities,
+    stabilities_at_floor,
 )
 from dpmine.models.tables import read_columns, units_of
 from dpmine.models.validation.procedure import (
@@ -50,11 +59,11 @@ Bound: TypeAlias = "Number | Sequence[Number]"
 """Of all numbers of a record, or a pair of bounds."""
 
 
-def _delta_of(delta: Number, candidates: int) -> Fraction:
-    """δ, which only a choice spends. Raises BadParameter."""
+def _delta_of(delta: Number, *, needed: bool) -> Fraction:
+    """δ, which only a choice spends. Raises BadParameter for a δ of 0 where one is needed."""
     if exact_number("delta", delta):
         return probability("delta", delta)
-    if candidates > 1:
+    if needed:
         raise BadParameter(
             "delta must be greater than 0, such as 1e-6, because a choice among several bins spends it; or give one "
             "number of bins."
@@ -66,15 +75,16 @@ def _delta_of(delta: Number, candidates: int) -> Fraction:
 class BinSearch:
     """The parameters of a `PrivateHistogram`, read and checked; made by `BinSearch.of`.
 
-    A privacy unit may have several records, which share its budget: `shared` has those of one record. With
-    `may_be_empty`, for one candidate alone, whether there is any record is private, too: it changes counts alone.
+    A privacy unit may have several records, which share its budget: `shared` has those of one record.
+    `private_count` is for a private number of units, which may be 0. One candidate uses no such number; a choice among
+    several uses the public number of places.
     """
 
     space: Space
     train_share: Fraction
     search: CandidateSearch
     shared: SharedBudget
-    may_be_empty: bool = False
+    private_count: PrivateCount | None = None
 
     @classmethod
     def of(
@@ -90,18 +100,30 @@ class BinSearch:
         selection_share: Number,
         neighbors: str,
         rows: int = 1,
+        private_count: PrivateCount | None = None,
     ) -> Self:
         """Raises BadParameter for the first parameter that is not usable."""
         require_replace_one(neighbors)
         space = Space.of(bins, lower, upper)
-        slack = _delta_of(delta, len(space.candidates))
+        stable = len(space.candidates) == 1 or private_count is not None
+        slack = _delta_of(delta, needed=not stable)
         shared = SharedBudget(positive("epsilon", epsilon), slack, rows)
-        if len(space.candidates) > 1:
+        if not stable:
             shared.require_delta()
         trained, share = exact_share("train_share", train_share), exact_share("selection_share", selection_share)
-        search = CandidateSearch(shared.row_epsilon, share, shared.row_delta / 2, str(mechanism), len(space.candidates))
+        choice = shared.row_delta / (1 if stable else 2) if slack else slack
+        search = CandidateSearch(shared.row_epsilon, share, choice, str(mechanism), len(space.candidates))
         search.chooser()
-        return cls(space, trained, search, shared)
+        made = cls(space, trained, search, shared, private_count)
+        if len(space.candidates) > 1 and private_count is not None:
+            made.require_places(private_count)
+        return made
+
+    def require_places(self, count: PrivateCount) -> None:
+        """BadParameter where a choice has no public number of places, or one that is too small to be divided."""
+        if count.places is None:
+            raise BadParameter("A choice among bins needs a public number of units: give units, or one number of bins.")
+        train_size_of(count.places, self.train_share)
 
     @property
     def cells(self) -> tuple[int, ...]:
@@ -119,7 +141,9 @@ class BinSearch:
 
     def guarantee(self) -> Guarantee:
         """The most that `density` will guarantee, before its notes."""
-        delta = Fraction(0) if self.search.candidates == 1 else self.shared.row_delta
+        delta = Fraction(0)
+        if self.search.candidates > 1:
+            delta = self.shared.row_delta if self.private_count is None else self.search.chooser().delta
         return self.shared.of_unit(Guarantee(self.shared.row_epsilon, delta, Neighbors.REPLACE_ONE, "row"))
 
     def density(self, x: Entries, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Density:
@@ -130,19 +154,20 @@ class BinSearch:
         Raises BadData as `PrivateHistogram.fit`.
         """
         clipped = self.space.clipped(x)
-        places = bounding.places(len(clipped), bits=bits)
-        if bounding.units is not None and not self.may_be_empty:
+        places = bounding.every(len(clipped), bits=bits)
+        if bounding.units is not None and self.private_count is None:
             require_any(places)
         return (self._only if self.search.candidates == 1 else self._chosen)(clipped, places, bits=bits)
 
     def terms(self, train_size: int, validation_size: int) -> ValidationTerms:
         """The public terms of a validation with these numbers of records; half of δ is for an approximate chooser."""
-        half, fewest = self.shared.row_delta / 2, int(np.argmin(self.cells))
+        half = self.shared.row_delta / 2 if self.private_count is None else None
+        fewest = int(np.argmin(self.cells))
         return self.search.terms(train_size, validation_size, fallback=fewest, stable_delta=half)
 
     def _only(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
         """One candidate: nothing is chosen, so that all of ε and all records train."""
-        if not places.units and not self.may_be_empty:
+        if not places.units and self.private_count is None:
             raise BadData("x holds no records.")
         every, alpha = Records.of(clipped[places.rows()]), self.search.training_epsilon
         model = train_candidates(HistogramTraining(), self.space.grids, every, alpha, bits=bits)[0]
@@ -151,29 +176,38 @@ class BinSearch:
     def _chosen(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
         """Algorithm 2, on units: each trains or validates with all its records.
 
-        A unit has at least one record, so there are at least as many as units: the size that stability rests on.
+        A unit has at least one record, so there are at least as many as units: the size that stability rests on. Where
+        their number is private it rests on a floor, and units in a public number of places choose; all are counted.
         """
-        self._require_enough(places.units)
-        size = train_size_of(places.units, self.train_share)
-        held = (places.units - size) * places.each
+        choosing, floor = self._choosing(places, bits=bits)
+        size = train_size_of(choosing.units, self.train_share)
+        held = (choosing.units - size) * choosing.each
         terms = self.terms(size, held)
-        trained, held_out = (clipped[places.rows(part)] for part in random_split(places.units, size, bits=bits))
-        training = HistogramTraining()
+        trained, held_out = (clipped[choosing.rows(part)] for part in random_split(choosing.units, size, bits=bits))
         selected = select_parameter(
-            training,
+            HistogramTraining(size if floor else 0),
             self.space.grids,
             Records.of(trained),
             Records.of(held_out, held),
             score=density_score,
-            stabilities=stabilities(self.cells, records=size, alpha=terms.training_epsilon, failure=terms.failure),
+            stabilities=stabilities_at_floor(self.cells)
+            if floor
+            else stabilities(self.cells, records=size, alpha=terms.training_epsilon, failure=terms.failure),
             terms=terms,
             bits=bits,
         )
-        chosen = train_selected(training, selected, Records.of(clipped[places.rows()]), terms, bits=bits)
+        chosen = train_selected(HistogramTraining(), selected, Records.of(clipped[places.rows()]), terms, bits=bits)
         if chosen.model is None:  # cannot be: the terms name a fallback
             raise BadParameter("The mechanism returned no candidate, and there is no number of bins to fall back on.")
         guarantee = self.shared.of_unit(chosen.guarantee).noting(CLIPPING)
         return Density(chosen.model, self.space.candidates, terms.mechanism, guarantee)
+
+    def _choosing(self, places: Places, *, bits: BitSource) -> tuple[Places, bool]:
+        """The units that choose, and whether the score needs a floor. Raises BadData as `fit` for too few of them."""
+        if self.private_count is None or self.private_count.places is None:
+            self._require_enough(places.units)
+            return places, False
+        return places.within(self.private_count.places, bits=bits), True
 
     def _require_enough(self, records: int) -> None:
         """BadData, with the number needed, unless the training part is large enough for every candidate."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import DensityMixin
@@ -111,6 +111,8 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
     selection_share: Number = 0.5
     neighbors: str = "replace_one"
 
+    _has_places: ClassVar[bool] = True
+
     bin_width_ = _of_released("bin_width", "Width of a bin.")
     edges_ = _of_released("edges", "Edges of the bins.")
     density_ = _of_released("heights", "Height of the density in each bin.")
@@ -145,7 +147,7 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
     def search(self, rows: int = 1) -> BinSearch:
         """The parameters, read and checked, for `rows` records per privacy unit. Raises BadParameter."""
         parameters = {name: value for name, value in self.get_params().items() if name not in _NOT_OF_SEARCH}
-        return BinSearch.of(**parameters, rows=rows)
+        return BinSearch.of(**parameters, rows=rows, private_count=self._private_count)
 
     def _settings(self, rows: int, features: Sequence[str] | None = None) -> BinSearch:  # noqa: ARG002 - it has none
         return self.search(rows)

@@ -254,28 +254,36 @@ class NoisyHistogram:
     Attributes:
         grid: the bins.
         weights: ñ_i ≥ 0, one a bin, in steps of the noise's grid.
+        floor: F, a public number of records; a smaller ñ counts as F, so that shares may add up to less than 1.
     """
 
     grid: Grid
     weights: tuple[int, ...]
+    floor: int = 0
 
     @property
     def shares(self) -> tuple[Fraction, ...]:
-        """p_i = ñ_i/ñ; all equal where ñ = 0."""
+        """p_i = ñ_i/max(ñ, F); all equal where both are 0."""
         weights, total = self.positive_weights()
         return tuple(Fraction(weight, total) for weight in weights)
 
     def positive_weights(self) -> tuple[tuple[int, ...], int]:
-        """The weights and their sum > 0: equal weights stand for weights that are all 0."""
-        total = sum(self.weights)
+        """The weights and their sum > 0, or the floor: equal weights stand for weights that are all 0 without one."""
+        total = max(sum(self.weights), self.floor << GRID_BITS)
         return (self.weights, total) if total else ((1,) * self.grid.bins, self.grid.bins)
 
 
+@dataclass(frozen=True)
 class HistogramTraining:
     """T = (G, F): bin counts with Laplace noise of scale 2/α, negative ones raised to 0.
 
     α-private under replace_one: one record moves two counts by 1 each.
+
+    Attributes:
+        floor: of the histograms that are trained.
     """
+
+    floor: int = 0
 
     def draw(self, parameter: Grid, alpha: Fraction, *, bits: BitSource) -> Noise:
         """One rounded Lap(2/α) a bin."""
@@ -285,7 +293,7 @@ class HistogramTraining:
         """ñ_i = max(0, n_i + noise_i)."""
         counts = parameter.counts(data).tolist()
         noisy = [(count << GRID_BITS) + noise for count, noise in zip(counts, draw, strict=True)]
-        return NoisyHistogram(parameter, tuple(max(0, weight) for weight in noisy))
+        return NoisyHistogram(parameter, tuple(max(0, weight) for weight in noisy), self.floor)
 
 
 def density_score(model: NoisyHistogram, validation: Records) -> Fraction:
@@ -332,6 +340,11 @@ def stabilities(bins: Sequence[int], *, records: int, alpha: Fraction, failure: 
         Stability(4 * count * records / (records - gone), Fraction(2 * count))
         for count, gone in zip(bins, lost, strict=True)
     )
+
+
+def stabilities_at_floor(bins: Sequence[int]) -> tuple[Stability, ...]:
+    """β1_i = 4/h_i and β2_i = 2/h_i where n is the floor of the training: for every draw, however few records train."""
+    return tuple(Stability(Fraction(4 * count), Fraction(2 * count)) for count in bins)
 
 
 def records_needed(bins: Sequence[int], *, alpha: Fraction, failure: Fraction) -> int:

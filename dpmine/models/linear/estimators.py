@@ -87,6 +87,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier[LinearSettings])
     class_weight: Mapping[Any, Number] | None = None
 
     model_format = _FORMAT
+    _has_places: ClassVar[bool] = True
 
     @abstractmethod
     def _loss(self) -> Loss:
@@ -128,11 +129,14 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier[LinearSettings])
             raise BadParameter("Rényi bounds are for one λ, two classes, Gaussian noise and one row per unit.")
         return replace(settings, renyi=bounds)
 
-    def _require_rows(self, settings: LinearSettings, rows: int, features: Sequence[str]) -> None:  # noqa: ARG002 - known
-        settings.require_rows(rows)
+    def _require_rows(self, settings: LinearSettings, rows: int, features: Sequence[str]) -> None:
+        self._require_places(settings, rows, 1, features)
+
+    def _require_places(self, settings: LinearSettings, units: int, each: int, features: Sequence[str]) -> None:  # noqa: ARG002 - known
+        settings.require_rows(units, each)
 
     def _learn(self, X: Entries, y: Entries, settings: LinearSettings, bounding: Bounding, *, bits: BitSource) -> None:
-        features = checked_numbers(self, X, reset=True)
+        features = checked_numbers(self, X, reset=True, least=self.least_rows)
         ball = settings.ball.for_columns(features.shape[1])
         fitted = settings.train(self._examples(features, y, settings, bounding, bits=bits), bits=bits)
         split = [ball.split(weights) for weights in _of_classes(fitted.weights, self.classes_)]

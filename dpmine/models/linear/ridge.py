@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -244,6 +244,7 @@ class PrivateRidge(SavedEstimator, PrivateRegressor[RidgeSettings]):
     neighbors: str = Neighbors.REPLACE_ONE.value
 
     model_format = _FORMAT
+    _has_places: ClassVar[bool] = True
     kind = "ridge"
 
     def _settings(self, rows: int = 1, features: Sequence[str] | None = None) -> RidgeSettings:
@@ -264,7 +265,7 @@ class PrivateRidge(SavedEstimator, PrivateRegressor[RidgeSettings]):
         return settings
 
     def _learn(self, X: Entries, y: Entries, settings: RidgeSettings, bounding: Bounding, *, bits: BitSource) -> None:
-        features = checked_numbers(self, X, reset=True)
+        features = checked_numbers(self, X, reset=True, least=self.least_rows)
         ball, bounds = settings.ball.for_columns(features.shape[1]), settings.targets
         middle, half = bounds.back(np.array([0.0]))[0], (bounds.back(np.array([1.0])) - bounds.back(np.array([0.0])))[0]
         targets = checked_targets(self, y, len(features), missing=middle)

@@ -200,10 +200,10 @@ class LinearSettings:
             raise BadParameter("The chooser named no candidate: take max_of_exponentials, which always names one.")
         return trained.parameter, trained.model
 
-    def require_rows(self, rows: int) -> None:
-        """`train`'s errors of public numbers, for that many rows of the features that were named."""
+    def require_rows(self, units: int, each: int = 1) -> None:
+        """`train`'s errors of public numbers, for that many units with `each` rows of the features that were named."""
         if self.weights is not None:
-            self._require_short(self.weights, rows, 1)
+            self._require_short(self.weights, units, each)
 
     def _require_short(self, dimension: int, units: int, each: int) -> tuple[Fraction, ...]:
         """The candidates for λ, with which no training takes too long."""

@@ -23,17 +23,17 @@ from typing import TYPE_CHECKING
 from dpmine.errors import BadData, DpmineError
 from dpmine.io.atomic import read_file
 from dpmine.itemsets.release.results import printable
-from dpmine.ledger.budget import Amount, name_and_part
+from dpmine.ledger.budget import Amount, composed, name_and_part
 from dpmine.ledger.records import entry_of, reread
-from dpmine.privacy import Neighbors, rounded_up, short
+from dpmine.privacy import Neighbors, rounded_up
 from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.jobs.file import UnitWords, read_job_file
 from dpmine.reporting.jobs.schedule import Window
 from dpmine.reporting.page.charts import templates
 from dpmine.reporting.page.render import odds_text
+from dpmine.reporting.recurring import Recurring
 from dpmine.reporting.store import ResultsFolder
-from dpmine.reporting.terms import Charges
-from dpmine.reporting.windows import Recurring
+from dpmine.reporting.terms import Charges, guaranteed_together
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.jobs.job import Job
     from dpmine.reporting.store import Stored
 
-JOBS, WINDOW, RESULTS, LEDGER = "jobs.toml", "window.txt", "results", "ledger.json"
+JOBS, WINDOWS, RESULTS, LEDGER = "jobs.toml", "windows.txt", "results", "ledger.json"
 _LEARNT = {
     "frequent-itemsets": "adaptive noisy counts",
     "classify": "{} perturbation",
@@ -74,27 +74,57 @@ class Facts:
     """The sources of evidence, read.
 
     Attributes:
-        job_file: what was asked for; of a file with a schedule, for one window.
-        results: of its jobs, in order; None for a job without a stored result.
-        budget: the data set's, as its history adds up.
-        day: of the last entry of that history, ISO 8601.
+        job_file: what was asked for; of a file with a schedule, for the window of the page.
+        jobs: those on the page, in order; of a file with a schedule, in every window.
+        results: of these; None for a job without a stored result.
+        history: the data set's, as the ledger has it.
+        budget: what that adds up to.
     """
 
     job_file: JobFile
+    jobs: tuple[Job, ...]
     results: tuple[Stored | None, ...]
+    history: tuple[Entry, ...]
     budget: Budget
-    day: str
+
+    @property
+    def day(self) -> str:
+        """Of the last entry of the history, ISO 8601."""
+        return self.history[-1].time[:10]
 
     @property
     def released(self) -> list[tuple[Job, Stored]]:
         """The jobs with a result."""
-        pairs = zip(self.job_file.jobs, self.results, strict=True)
-        return [(job, result) for job, result in pairs if result is not None]
+        return [(job, result) for job, result in zip(self.jobs, self.results, strict=True) if result is not None]
 
     @property
     def together(self) -> Amount:
-        """What the results of this job file come to."""
-        return Amount.total([Amount.settled(result.guarantee) for _, result in self.released])
+        """What the results come to for one unit."""
+        windows: dict[str, Amount] = {}
+        for job, result in self.released:
+            window = job.scheduled.window if job.scheduled else ""
+            windows[window] = windows.get(window, Amount()) + Amount.settled(result.guarantee)
+        return composed(Amount(), windows.values()) if self._disjoint else Amount.total(windows.values())
+
+    @property
+    def guarantee(self) -> Amount:
+        """The (ε, δ) that the page states: of all on it, with charges that came to no result.
+
+        A job that runs once, and has no result, counts as charged.
+        """
+        if self.job_file.schedule is not None:
+            largest = Charges.among(self.history, self.jobs, None).for_one_unit(disjoint=self._disjoint)
+        else:
+            pairs = zip(self.jobs, self.results, strict=True)
+            largest = Amount.total(
+                [Amount.of(result.guarantee if result else job.guarantee_at()) for job, result in pairs]
+            )
+        accounting, share = self.budget.accounting, self.budget.granted.approximate_delta
+        return guaranteed_together(largest, largest, self.job_file.terms.total_under(accounting, share), accounting)
+
+    @property
+    def _disjoint(self) -> bool:
+        return self.job_file.schedule is not None and self.job_file.schedule.disjoint_units
 
     @property
     def asserted(self) -> list[str]:
@@ -125,7 +155,7 @@ class Facts:
                 "guarantee": None if result is None else result.guarantee.to_dict(),
                 "files": [] if result is None else [f"{RESULTS}/{name}" for name in result.files],
             }
-            for job, result in zip(self.job_file.jobs, self.results, strict=True)
+            for job, result in zip(self.jobs, self.results, strict=True)
         ]
         return {
             "format": "dpmine guarantees",
@@ -135,6 +165,7 @@ class Facts:
             "neighbors": str(budget.neighbors),
             "accounting": str(budget.accounting),
             "jobs": jobs,
+            "guarantee": self.guarantee.to_dict("epsilon", "delta"),
             "results_together": self.together.to_dict(),
             "all_charges": budget.guarantee.to_dict("epsilon", "delta"),
             "granted": budget.granted.to_dict("epsilon", "delta"),
@@ -161,35 +192,47 @@ def read_facts(folder: Path) -> Facts:
     Raises BadData, with the file, where a history does not replay or a result is not that of a job. It also does where
     the ledger's charges do not cover the results, in amount, relation, unit and window.
     """
-    job_file = _job_file_of_window(folder)
+    job_file, jobs = read_jobs(folder)
     store = ResultsFolder(folder / RESULTS)
     results = []
-    for job in job_file.jobs:
+    for job in jobs:
         with reading(store.folder / f"{job.stem}.json"):
             results.append(store.find(job))
     with reading(folder / LEDGER):
         excerpt = Document.parse(read_file(folder / LEDGER))
         history = [row.entries for row in excerpt.parts("history")]
-        facts = Facts(job_file, tuple(results), reread(history), entry_of(history[-1]).time[:10])
+        facts = Facts(job_file, jobs, tuple(results), tuple(map(entry_of, history)), reread(history))
     totals = {name: value for name, value in excerpt.entries.items() if name != "history"}
-    if not (_has_totals(facts, totals) and _is_covered(facts) and _is_window_charged(facts, map(entry_of, history))):
+    if not (_has_totals(facts, totals) and _is_covered(facts) and _are_windows_charged(facts)):
         raise altered(folder / LEDGER)
     return facts
 
 
-def _job_file_of_window(folder: Path) -> JobFile:
-    """The job file; of one with a schedule, for the window that the folder names."""
+def read_jobs(folder: Path) -> tuple[JobFile, tuple[Job, ...]]:
+    """The job file, and the jobs on the page; of a file with a schedule, for the windows that the folder names.
+
+    Raises BadData, with the file.
+    """
     with reading(folder / JOBS):
         job_file = read_job_file(folder / JOBS, here=False)
     if job_file.schedule is None:
-        return job_file
-    with reading(folder / WINDOW):
-        line = read_file(folder / WINDOW)
-        window = Window.parse(line.decode(errors="replace").removesuffix("\n"), job_file.schedule.every)
-    if line != f"{window}\n".encode():
-        raise altered(folder / WINDOW)
+        return job_file, job_file.jobs
+    with reading(folder / WINDOWS):
+        content = read_file(folder / WINDOWS)
+        lines = content.decode(errors="replace").splitlines()
+        windows = [Window.parse(line, job_file.schedule.every) for line in lines]
+        of_page, others = windows[0] if windows else None, windows[1:]
+    if of_page is None or content != windows_text(of_page, others) or of_page in others or others != sorted({*others}):
+        raise altered(folder / WINDOWS)
     with reading(folder / JOBS):  # its budget is divided here
-        return Recurring(job_file, job_file.schedule).at(window)
+        recurring = Recurring(job_file, job_file.schedule)
+        at = {window: recurring.at(window, once=window == of_page) for window in sorted(windows)}
+    return at[of_page], tuple(job for window in sorted(windows) for job in at[window].jobs)
+
+
+def windows_text(of_page: object, others: Iterable[object]) -> bytes:
+    """The window of the page, then the others that have results on it, in order; each on a line."""
+    return "".join(f"{window}\n" for window in (of_page, *others)).encode()
 
 
 def mechanism(job: Job, result: Stored) -> str:
@@ -212,13 +255,15 @@ def _is_covered(facts: Facts) -> bool:
     return terms <= {(budget.unit, budget.neighbors)} and budget.spent.fits(facts.together, budget.accounting)
 
 
-def _is_window_charged(facts: Facts, history: Iterable[Entry]) -> bool:
+def _are_windows_charged(facts: Facts) -> bool:
     """Whether each result of a window has charges of its own that cover it."""
     recurring = [(job, result) for job, result in facts.released if job.key]
-    part = name_and_part(facts.job_file.terms.dataset)[1]
-    amounts = Charges.among(history, (job for job, _ in recurring), part).amounts
+    parts = {name_and_part(job.charged["dataset"])[1] for job, _ in recurring}
+    charges = {part: Charges.among(facts.history, facts.jobs, part).amounts for part in parts}
     return all(
-        amounts.get(job.key, Amount()).fits(Amount.settled(result.guarantee), facts.budget.accounting)
+        charges[name_and_part(job.charged["dataset"])[1]]
+        .get(job.key, Amount())
+        .fits(Amount.settled(result.guarantee), facts.budget.accounting)
         for job, result in recurring
     )
 
@@ -235,13 +280,13 @@ def registry_entry(facts: Facts) -> dict[str, object]:
             "basic": {
                 "name": title,
                 "data_curators": [facts.job_file.owner or OPEN],
-                "description": "; ".join(f"{job.name} ({job.kind})" for job, _ in facts.released),
+                "description": "; ".join(f"{job.name} ({job.kind})" for job in facts.job_file.jobs),
                 "intended_use": OPEN,
                 "data_product_type": _product(facts),
                 "data_product_region": OPEN,
                 "publication_date": facts.day,
             },
-            "dp_variant": {"variant_name": "Approximate DP" if facts.together.delta else "Pure DP"},
+            "dp_variant": {"variant_name": "Approximate DP" if facts.guarantee.delta else "Pure DP"},
             "privacy_loss": {
                 "privacy_unit": facts.unit,
                 "privacy_unit_details": _NEIGHBOURING[budget.neighbors].format(facts.unit),
@@ -291,12 +336,12 @@ def _product(facts: Facts) -> str:
 
 
 def _parameters(facts: Facts) -> dict[str, object]:
-    """The sums of ε and δ, which hold under any accounting, and what else was charged to the data."""
-    together, spent = facts.together, facts.budget.guarantee
+    """The guarantee of the page, and what else was charged to the data."""
+    guarantee, spent = facts.guarantee, facts.budget.guarantee
     return {
-        "privacy_parameters": {"epsilon": rounded_up(together.epsilon), "delta": rounded_up(together.delta)},
+        "privacy_parameters": {"epsilon": rounded_up(guarantee.epsilon), "delta": rounded_up(guarantee.delta)},
         "privacy_parameters_details": (
-            f"The sums of these results, by basic composition. All charges to the data set together: {spent.decimals}."
+            f"Of all results together: {guarantee.decimals}. All charges to the data set together: {spent.decimals}."
         ),
     }
 
@@ -317,13 +362,14 @@ def checklist(facts: Facts) -> str:
         column=facts.unit,
         replaced=replaced,
         accounting=str(budget.accounting),
-        together=facts.together.shown(budget.accounting, short),
+        together=facts.guarantee.decimals,
+        windows=len({job.scheduled.window for job in facts.jobs if job.scheduled and job.in_window}),
         spent=spent.decimals,
         granted=budget.granted.decimals,
         entries=budget.entries,
         seal=budget.seal,
         odds=odds_text(spent.epsilon if replaced else 2 * spent.epsilon),
-        jobs=[_job(facts, place) for place in range(len(facts.results))],
+        jobs=[_job(job, result) for job, result in zip(facts.jobs, facts.results, strict=True)],
         asserted=facts.asserted,
         window=facts.job_file.window,
         schedule=facts.job_file.schedule,
@@ -333,8 +379,7 @@ def checklist(facts: Facts) -> str:
     return page.replace("&#39;", "'").replace("&#34;", '"') + "\n"  # quotes are no markup
 
 
-def _job(facts: Facts, place: int) -> dict[str, object]:
-    job, result = facts.job_file.jobs[place], facts.results[place]
+def _job(job: Job, result: Stored | None) -> dict[str, object]:
     asked_for = {"name": job.name, "kind": job.kind, "input": job.source, "rows": job.options.get("rows_per_unit")}
     if result is None:
         return {**asked_for, "mechanism": "", "guarantee": ""}

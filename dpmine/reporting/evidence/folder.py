@@ -25,12 +25,14 @@ from dpmine.reporting.evidence.facts import (
     JOBS,
     LEDGER,
     RESULTS,
-    WINDOW,
+    WINDOWS,
     altered,
     checklist,
     read_facts,
+    read_jobs,
     reading,
     registry_entry,
+    windows_text,
 )
 from dpmine.version import __version__
 
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.evidence.facts import Facts
     from dpmine.reporting.jobs.file import JobFile
     from dpmine.reporting.store import ResultsFolder
+    from dpmine.reporting.terms import Timeline
 
 MANIFEST, PAGE = "evidence.json", "report.html"
 _FORMAT = "dpmine evidence"
@@ -97,20 +100,21 @@ def require_possible(folder: Path, job_file: JobFile) -> None:
 def write_evidence(report: Report, store: ResultsFolder, page: bytes, folder: Path, *, guard: Guard = no_guard) -> str:
     """Write the evidence of a report into a new folder, as a whole or not at all; returns its fingerprint.
 
-    Of recurring jobs it is that of the window which the report is for, not of those that were caught up with.
+    Of recurring jobs it has the results of every window on the page.
     `guard` surrounds the time in which a temporary folder exists.
     Raises UnreadableFile; BadLedger where the ledger cannot be read any more.
     """
     terms = report.job_file.terms
     excerpt = Ledger(terms.ledger).excerpt(terms.dataset)
-    names = [name for outcome in report.outcomes if outcome.result for name in outcome.result.files]
     temporary = folder.with_name(f".dpmine-{os.getpid()}-{time.monotonic_ns()}.tmp")
     with guard(temporary):
         try:
-            results = {f"{RESULTS}/{name}": read_file(store.folder / name) for name in names}
-            _write(temporary, {JOBS: report.job_file.source, PAGE: page, LEDGER: _json(excerpt), **results})
-            if window := report.job_file.window:
-                _write(temporary, {WINDOW: f"{window}\n".encode()})
+            _write(temporary, {JOBS: report.job_file.source, PAGE: page, LEDGER: _json(excerpt)})
+            if report.timeline is not None:
+                _write(temporary, {WINDOWS: _windows(report.job_file.window, report.timeline)})
+            stored = map(store.find, read_jobs(temporary)[1])
+            names = [name for each in stored if each for name in each.files]
+            _write(temporary, {f"{RESULTS}/{name}": read_file(store.folder / name) for name in names})
             _write(temporary, _derived(read_facts(temporary)))
             manifest = _manifest(temporary)
             _write(temporary, {MANIFEST: manifest})
@@ -120,6 +124,12 @@ def write_evidence(report: Report, store: ResultsFolder, page: bytes, folder: Pa
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     return hashlib.sha256(manifest).hexdigest()
+
+
+def _windows(of_page: str, timeline: Timeline) -> bytes:
+    """Those with a result, and that of the page."""
+    with_result = [each.window for each in timeline.windows if any(each.documents.values())]
+    return windows_text(of_page, (window for window in with_result if window != of_page))
 
 
 def verify_evidence(folder: Path) -> Verified:

@@ -18,7 +18,7 @@ from dpmine.io.atomic import read_file
 from dpmine.io.files import shown_name
 from dpmine.ledger.budget import Accounting, Amount, checked_name, name_and_part
 from dpmine.ledger.charging import without_passwords
-from dpmine.parameters import below_one, exact_number, named, positive
+from dpmine.parameters import below_one, exact_number, named, positive, truth
 from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.kinds import KINDS
 from dpmine.reporting.jobs.schedule import KEYS, RESULT_KEYS, Schedule
@@ -46,6 +46,7 @@ _OF_BUDGET = (
     "create",
 )
 _OF_FILE = ("title", "owner", "period", "budget", "schedule", "results", "inputs", "job")
+_OF_JOB = {"kind": None, "input": None, "recurs": True}
 _OF_INPUT = ("path", "owner", "period")
 _IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women"}
 _WORD = re.compile(r"[a-z]+(?:[ -][a-z]+)*")
@@ -185,8 +186,7 @@ class JobFile:
     @property
     def window(self) -> str:
         """Which window it is for; "" where it is for all of them, or has no schedule."""
-        scheduled = self.jobs[0].scheduled
-        return scheduled.window if scheduled else ""
+        return next((job.scheduled.window for job in self.jobs if job.scheduled and job.in_window), "")
 
 
 def read_job_file(path: Path, *, here: bool = True) -> JobFile:
@@ -212,6 +212,7 @@ def read_job_file(path: Path, *, here: bool = True) -> JobFile:
     title = checked_name("title", document["title"]) if "title" in document else f"Private results of {terms.dataset}"
     fingerprint = "" if _holds_password(document) else hashlib.sha256(content).hexdigest()
     schedule = _schedule(document.get("schedule"), document.get("results"))
+    _require_recurring(jobs, schedule)
     return JobFile(title, terms, jobs, path.name, fingerprint, owner, period, inputs, content, schedule)
 
 
@@ -299,7 +300,7 @@ def _schedule(value: object, results: object) -> Schedule | None:
 
 def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], terms: BudgetTerms) -> Job:
     options = _with_one_spelling(_table(f"job {number}", value))
-    kind, source = options.pop("kind", None), options.pop("input", None)
+    kind, source, recurs = (options.pop(name, default) for name, default in _OF_JOB.items())
     if not isinstance(kind, str) or kind not in KINDS:
         raise BadParameter(f"The kind of job {number} must be {' or '.join(map(repr, KINDS))}.")
     name = checked_name(f"name of job {number}", options.pop("name", f"{kind} {number}"))
@@ -318,7 +319,21 @@ def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], term
         _require_plain(f"{option} of {where}", list(entry.values()) if is_table else entry)
     options = {"neighbors": terms.neighbors.value, **options}
     charged = {"ledger": without_passwords(terms.ledger), "dataset": terms.dataset}
-    return job(name, source, paths, options, charged)
+    return job(name, source, paths, options, charged, recurs=truth(f"recurs of {where}", recurs))
+
+
+def _require_recurring(jobs: Sequence[Job], schedule: Schedule | None) -> None:
+    """That jobs which do not recur are beside some that do."""
+    once = [job.name for job in jobs if not job.recurs]
+    if once and schedule is None:
+        raise BadParameter(f"recurs of job {once[0]!r} is for files with a [schedule]: leave it out.")
+    if len(once) == len(jobs):
+        raise BadParameter("No job of this file recurs: leave [schedule] out, and recurs.")
+    if once and schedule and schedule.disjoint_units:
+        raise BadParameter(
+            f"Job {once[0]!r} does not recur, and disjoint_units = true gives each window all of the budget: give the "
+            "job a file of its own, for another data set or part."
+        )
 
 
 def _with_one_spelling(table: Mapping[str, object]) -> dict[str, Any]:
@@ -377,5 +392,5 @@ def _require_distinct(jobs: Sequence[Job]) -> None:
     if repeated := [name for name in names if names.count(name) > 1]:
         raise BadParameter(f"Several jobs are called {repeated[0]!r}: give each a name of its own.")
     for one, other in combinations(jobs, 2):
-        if one.content == other.content:
+        if one.content == other.content and one.recurs == other.recurs:
             raise BadParameter(f"Jobs {one.name!r} and {other.name!r} ask for the same: leave one out.")

@@ -28,8 +28,6 @@ class TransactionsJob(Job):
 
     known: ClassVar[frozenset[str]] = frozenset({"items"})
 
-    obstacle: ClassVar[str] = ""  # supports need no number of units
-
     def _checked(self) -> Guarantee:
         from dpmine.itemsets.release.rules import confidence
         from dpmine.itemsets.transactions.memory import parse_memory

@@ -6,18 +6,20 @@ import hashlib
 import json
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpmine.errors import BadParameter
 from dpmine.io.files import shown_name
 from dpmine.options.option import OF_SOURCE, OF_UNIT
 from dpmine.options.tables import IN_JOBS_ALONE, OPTIONS
 from dpmine.parameters import exact_number, listed
+from dpmine.privacy import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from fractions import Fraction
 
     import pyarrow as pa
 
@@ -48,21 +50,27 @@ class Released:
     model: str = ""
 
 
+ONCE = "once"
+"""In the place of a window, for a job of a schedule that does not recur."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """The window of a recurring job.
+    """The window of a recurring job; or `ONCE`, for a job beside recurring ones.
 
     Attributes:
         every: how long it is.
         window: its name.
-        days: the rows that are read.
+        days: the rows that are read; None for all of them, once.
         written: the options as the job file has them, without what the schedule gives to a window.
+        title: the job's name in the job file, whatever the window.
     """
 
     every: str
     window: str
-    days: Days
+    days: Days | None
     written: Mapping[str, Any]
+    title: str
 
 
 @dataclass(frozen=True)
@@ -76,12 +84,15 @@ class Job(ABC):
         options: the options that are given, by name.
         charged: ledger and data set that are charged, as stored results name them.
         scheduled: the window whose rows are read, of a recurring job.
+        recurs: whether it does, in a file with a schedule.
     """
 
     kind: ClassVar[str]
     table: ClassVar[Mapping[str, Option]]
     known: ClassVar[frozenset[str]] = frozenset()
     """The keys that a job file may have; a subclass names those that are not in the table."""
+    loss: ClassVar[str] = "epsilon"
+    """The option that says how much ε the job may be charged."""
 
     name: str
     source: str
@@ -89,6 +100,7 @@ class Job(ABC):
     options: Mapping[str, Any]
     charged: Mapping[str, str] = field(default_factory=dict)
     scheduled: Scheduled | None = None
+    recurs: bool = True
 
     def __init_subclass__(cls) -> None:
         if "kind" in vars(cls):
@@ -116,6 +128,10 @@ class Job(ABC):
         """The guarantee, before the unit is known; no input is opened. For jobs that can recur. Raises BadParameter."""
         return self.guarantee
 
+    def charging(self, epsilon: Fraction, delta: Fraction) -> Self:
+        """The same job with this budget."""
+        return replace(self, options={**self.options, self.loss: short(epsilon), "delta": short(delta)})
+
     @property
     def partition(self) -> str:
         """What is asserted of the parts of the data set that are charged in its place; "" where the whole is."""
@@ -123,12 +139,8 @@ class Job(ABC):
 
     @property
     def obstacle(self) -> str:
-        """Why the job cannot recur, and what to do; "" where it can."""
-        return (
-            f"jobs of the kind {self.kind} take the number of units as public, and how many are in a window is not. "
-            "Jobs of the kinds top-itemset, frequent-itemsets, histogram and hypothesis can; give the others a file "
-            "of their own."
-        )
+        """Why the job cannot recur as it is, and what to do; "" where it can."""
+        return ""
 
     @abstractmethod
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
@@ -147,16 +159,23 @@ class Job(ABC):
             options["unit columns"] = options.pop("unit")
         if self.scheduled is None:
             return {"kind": self.kind, "input": list(map(shown_name, self.paths)), "options": options, **self.charged}
-        window = {"every": self.scheduled.every, "window": self.scheduled.window, "column": self.scheduled.days.column}
+        window = {"window": self.scheduled.window}
+        if self.scheduled.days is not None:
+            window |= {"every": self.scheduled.every, "column": self.scheduled.days.column}
         asked = {"kind": self.kind, "input": [shown_name(self.source)], "options": options, **window}
         return {**asked, "dataset": self.charged["dataset"]}
 
     @property
+    def in_window(self) -> bool:
+        """Whether it reads the rows of a window alone."""
+        return self.scheduled is not None and self.scheduled.days is not None
+
+    @property
     def key(self) -> str:
-        """By which a ledger charges a recurring job once: its window, and a digest of the job; "" for other jobs."""
+        """By which a ledger charges a job of a schedule once: its window, and a digest of it; "" for other jobs."""
         if self.scheduled is None:
             return ""
-        return f"{self.scheduled.window} {_digest({**self.content, 'window': '', 'dataset': ''})}"
+        return key_of(self.content)
 
     @cached_property
     def stem(self) -> str:
@@ -187,7 +206,7 @@ class Job(ABC):
     def data(self) -> Any:
         """What is read, as the library's calls take it. Raises BadParameter for options that contradict each other."""
         source_options = {name: self.options[name] for name in OF_SOURCE if name in self.options}
-        if self.scheduled is not None:
+        if self.scheduled is not None and self.scheduled.days is not None:
             from dpmine.io.input import WindowedInput
 
             return WindowedInput(self.paths, **source_options, days=self.scheduled.days)
@@ -228,6 +247,11 @@ class Job(ABC):
         if value not in option.choices:
             raise BadParameter(f"{name} must be {' or '.join(map(repr, option.choices))}.")
         return str(value)
+
+
+def key_of(content: Mapping[str, object]) -> str:
+    """`Job.key` of the job of a schedule that has this content."""
+    return f"{content['window']} {_digest({**content, 'window': '', 'dataset': ''})}"
 
 
 def _digest(content: Mapping[str, object]) -> str:

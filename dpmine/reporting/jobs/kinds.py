@@ -6,7 +6,7 @@ import json
 from abc import abstractmethod
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.parameters import listed, one_or_each, whole_numbers
@@ -17,21 +17,53 @@ from dpmine.reporting.jobs.job import Job, Released
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from fractions import Fraction
 
     from dpmine.ledger.charging import Account
+    from dpmine.models.contribution import PrivateCount
     from dpmine.models.histogram.estimator import PrivateHistogram
     from dpmine.privacy import Guarantee
+
+
+_UNDECLARED = (
+    "how many units are in a window is private, and the job needs a number of them: give a public one, about as many "
+    "as a window has, such as units = 5000."
+)
 
 
 class TableJob(Job):
     """A job on rows of a table, with columns that may name their privacy unit."""
 
+    use: ClassVar[str] = "training"
+    """What needs a number of units."""
+
     def parameters(self, *left_out: str) -> dict[str, Any]:
         """The estimator's parameters that are given, without those left out. Raises BadParameter."""
         if "unit" in self.options and "one_row_per" in self.options:
             raise BadParameter("one_row_per is for tables without a column of the unit: leave it out, or unit.")
-        parameters = self.given("unit", "one_row_per", *left_out)
-        return parameters if self.asserted is None else {**parameters, "unit": self.asserted}
+        parameters = self.given("unit", "one_row_per", "units", *left_out)
+        if self.asserted is not None:
+            parameters["unit"] = self.asserted
+        if self.private_count is not None:  # places are private under both relations
+            parameters.pop("neighbors", None)
+        return parameters
+
+    @property
+    def private_count(self) -> PrivateCount | None:
+        """That the number of units is private, and the public number that the job declares; None where it is public.
+
+        Raises BadParameter.
+        """
+        from dpmine.models.contribution import PrivateCount
+
+        if "units" not in self.options:
+            return None
+        return PrivateCount.of(self.relation, self.options["units"], self.use)
+
+    @property
+    def relation(self) -> Neighbors:
+        """That of the guarantee. Raises BadParameter."""
+        return Neighbors.parse(self.options.get("neighbors", Neighbors.REPLACE_ONE))
 
     @property
     def asserted(self) -> str | None:
@@ -59,6 +91,8 @@ class HistogramJob(TableJob):
     """The density of a column."""
 
     kind: ClassVar[str] = "histogram"
+    known: ClassVar[frozenset[str]] = frozenset({"units"})
+    use: ClassVar[str] = "the choice of bins"
 
     def _checked(self) -> Guarantee:
         guarantee = self.guarantee_at()
@@ -72,7 +106,7 @@ class HistogramJob(TableJob):
 
         column, units, estimator = self.text("column"), self.units, self._estimator()
         unit = estimator.privacy_unit(unit_name(units))
-        search = replace(estimator.search(unit.rows), may_be_empty=self.scheduled is not None)
+        search = estimator.search(unit.rows)
         density = density_of_column(search, unit, account, self.data, column=column, units=units, progress=progress)
         about = {"column": column, "whole": self._whole, "rows_per_unit": unit.rows, "count_error": search.count_error}
         return Released({**about, **density.to_dict()}, density.guarantee, {"": density.to_arrow()})
@@ -87,9 +121,19 @@ class HistogramJob(TableJob):
     @property
     def obstacle(self) -> str:
         """See `Job.obstacle`: counts need no number of units, and a choice among several numbers of bins does."""
-        if len(self._bins) == 1:
-            return ""
-        return "a choice among bins takes the number of units as public: give one number of them, such as bins = 20."
+        return "" if len(self._bins) == 1 or "units" in self.options else f"{_UNDECLARED} Or give one number of bins."
+
+    @property
+    def private_count(self) -> PrivateCount | None:
+        """See `TableJob.private_count`; the counts of one number of bins need no public number."""
+        from dpmine.models.contribution import PrivateCount
+
+        if len(self._bins) > 1:
+            return super().private_count
+        if "units" in self.options:
+            raise BadParameter("units is for a choice among several bins: leave it out.")
+        hidden = self.in_window or self.relation is Neighbors.ADD_REMOVE
+        return PrivateCount(self.relation) if hidden else None
 
     @cached_property
     def _bins(self) -> list[int]:
@@ -106,7 +150,8 @@ class HistogramJob(TableJob):
     def _estimator(self) -> PrivateHistogram:
         from dpmine.models.histogram.estimator import PrivateHistogram
 
-        return PrivateHistogram(bins=self._bins, **self.parameters("column", "bins"))
+        made, count = PrivateHistogram(bins=self._bins, **self.parameters("column", "bins")), self.private_count
+        return made if count is None else made.hiding_units(count)
 
 
 class ModelJob(TableJob):
@@ -114,6 +159,18 @@ class ModelJob(TableJob):
 
     label: ClassVar[str] = "label"
     """The option that names the column to be predicted."""
+
+    @property
+    def obstacle(self) -> str:
+        """See `Job.obstacle`: n divides what is trained, and a public number of places may stand for it."""
+        return "" if "units" in self.options else _UNDECLARED
+
+    def guarantee_at(self) -> Guarantee:
+        """See `Job.guarantee_at`."""
+        from dpmine.models.tables import unit_name
+
+        guarantee: Guarantee = self.estimator().guarantee(unit_name(self.units), self._features())
+        return guarantee
 
     def _checked(self) -> Guarantee:
         from sklearn.base import is_regressor
@@ -141,9 +198,14 @@ class ModelJob(TableJob):
         label, features = self.text(self.label), listed(self.options["features"])
         fit_table(estimator, self.data, label=label, features=features, units=self.units, progress=progress)
 
-    @abstractmethod
     def estimator(self, **others: Any) -> Any:
         """The estimator, with the options of the job and other parameters. Raises BadParameter."""
+        made, count = self._made(**others), self.private_count
+        return made if count is None else made.hiding_units(count)
+
+    @abstractmethod
+    def _made(self, **others: Any) -> Any:
+        """The estimator, where the number of units is public."""
 
     def summary(self, estimator: Any, *remarks: str) -> Any:
         """What is written as a table."""
@@ -173,7 +235,18 @@ def _model_file(estimator: Any) -> str:
         return str(estimator.to_json())
 
 
-class LinearJob(ModelJob):
+class NoisyTrainingJob(ModelJob):
+    """A model that is trained with noise, of a kind that spends a δ or of one that spends none."""
+
+    def charging(self, epsilon: Fraction, delta: Fraction) -> Self:
+        """See `Job.charging`; no δ is given to a training that spends none."""
+        charged = super().charging(epsilon, delta)
+        if delta and self._agrees(self.table["delta"]):
+            return charged
+        return replace(charged, options={name: value for name, value in charged.options.items() if name != "delta"})
+
+
+class LinearJob(NoisyTrainingJob):
     """A linear model for a fixed budget, of features with public bounds."""
 
     def parameters(self, *left_out: str) -> dict[str, Any]:
@@ -202,9 +275,10 @@ class ClassifyJob(LinearJob):
     """A linear classifier."""
 
     kind: ClassVar[str] = "classify"
+    known: ClassVar[frozenset[str]] = frozenset({"units"})
 
-    def estimator(self, **others: Any) -> Any:
-        """See `ModelJob.estimator`."""
+    def _made(self, **others: Any) -> Any:
+        """See `ModelJob._made`."""
         from dpmine.models.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
 
         name = self.choice("loss")
@@ -225,10 +299,11 @@ class RegressJob(LinearJob):
     """Ridge regression."""
 
     kind: ClassVar[str] = "regress"
+    known: ClassVar[frozenset[str]] = frozenset({"units"})
     label: ClassVar[str] = "target"
 
-    def estimator(self, **others: Any) -> Any:
-        """See `ModelJob.estimator`."""
+    def _made(self, **others: Any) -> Any:
+        """See `ModelJob._made`."""
         from dpmine.models.linear.ridge import PrivateRidge
 
         self.require_options()
@@ -236,14 +311,16 @@ class RegressJob(LinearJob):
         return PrivateRidge(**{**self.parameters("target_bounds"), "target_bounds": bounds, **others})
 
 
-class AccuracyFirstJob(ModelJob):
+class AccuracyFirstJob(NoisyTrainingJob):
     """The least privacy loss that reaches a target."""
 
+    loss: ClassVar[str] = "epsilon_max"
     kind: ClassVar[str] = "accuracy-first"
+    known: ClassVar[frozenset[str]] = frozenset({"units"})
     label: ClassVar[str] = "target"
 
-    def estimator(self, **others: Any) -> Any:
-        """See `ModelJob.estimator`."""
+    def _made(self, **others: Any) -> Any:
+        """See `ModelJob._made`."""
         from dpmine.models.accuracy_first.estimators import ESTIMATORS
 
         name = self.choice("model_kind")
@@ -256,8 +333,8 @@ class HypothesisJob(ModelJob):
 
     kind: ClassVar[str] = "hypothesis"
 
-    def estimator(self, **others: Any) -> Any:
-        """See `ModelJob.estimator`."""
+    def _made(self, **others: Any) -> Any:
+        """See `ModelJob._made`."""
         from dpmine.models.pac.selector import HypothesisSelector
 
         self.require_options()
@@ -268,15 +345,10 @@ class HypothesisJob(ModelJob):
         grid = whole_numbers("grid", self.options.get("grid"))
         return HypothesisSelector(**{**options, **bounds, "grid": one_or_each(grid), **others})
 
-    def guarantee_at(self) -> Guarantee:
-        """See `Job.guarantee_at`."""
-        guarantee: Guarantee = self.estimator().guarantee(None, self._features())
-        return guarantee
-
     @property
     def obstacle(self) -> str:
         """See `Job.obstacle`: whether a window has any units is private, and so is which labels occur there."""
-        if Neighbors.parse(self.options.get("neighbors", Neighbors.REPLACE_ONE)) is not Neighbors.ADD_REMOVE:
+        if self.relation is not Neighbors.ADD_REMOVE:
             return (
                 "under replace-one the number of units is public, and how many are in a window is not: give "
                 'neighbors = "add-remove" in [budget].'

@@ -6,6 +6,7 @@ A schedule asks before it charges a window: a clock that runs ahead would else c
 from __future__ import annotations
 
 import glob
+import os
 import re
 from dataclasses import dataclass
 from datetime import datetime, time
@@ -19,7 +20,7 @@ from dpmine.ledger.budget import checked_name
 from dpmine.parameters import named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import date
 
     from dpmine.reporting.jobs.job import Job
@@ -64,6 +65,11 @@ class Ready:
                 f"ready must be {NEWER_FILE!r}, {CLOCK!r}, or a path that differs from window to window, such as "
                 "'exports/{window}.done' or 'sales/year={year}/month={month}'."
             )
+        if is_glob(ready.rule) or ready.rule.startswith("~"):
+            raise BadParameter(
+                "ready must be a path as it is: it is no pattern (with *, ? or [), and ~ is not replaced by a folder. "
+                "Write the whole path, such as /home/shop/exports/{window}.done."
+            )
         if ready.on_empty is OnEmpty.STOP and ready.rule in {CLOCK, NEWER_FILE}:
             raise BadParameter(
                 "on_empty = 'stop' is for windows whose folder is named in ready, such as 'sales/week={window}': "
@@ -100,7 +106,7 @@ class Ready:
         folder = Path(self._path(window, first))
         if not folder.is_dir():
             raise BadParameter(f"on_empty = 'stop' is for folders, and '{folder}' is a file: leave on_empty out.")
-        return "" if any(_is_data(path, folder) for path in folder.rglob("*")) else str(folder)
+        return "" if any(_is_data(path, folder) for path in _below(folder)) else str(folder)
 
     def _path(self, window: str, first: date) -> str:
         dates = dict(zip(_DATES, first.isoformat().split("-"), strict=True))
@@ -123,6 +129,18 @@ def _is_data(path: Path, folder: Path) -> bool:
     return not hidden and path.is_file() and path.stat().st_size > 0
 
 
+def _below(folder: Path) -> Iterator[Path]:
+    """The files in the folder and its sub-folders, links to folders included, as readers of inputs see them."""
+    seen: set[tuple[int, int]] = set()
+    for place, folders, files in os.walk(folder, followlinks=True):
+        status = os.stat(place)  # noqa: PTH116 - of a text
+        if (status.st_dev, status.st_ino) in seen:  # a link to a folder that it lies in
+            folders.clear()
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        yield from (Path(place, name) for name in files)
+
+
 def _files(job: Job) -> list[Path]:
     """The files of a job's input. Raises BadParameter where it is none on this machine."""
     if not job.paths or any(path == STDIN or "://" in path for path in job.paths):
@@ -131,5 +149,5 @@ def _files(job: Job) -> list[Path]:
             f"must exist, or ready = {CLOCK!r}."
         )
     names = [name for path in job.paths for name in (glob.glob(path) if is_glob(path) else [path])]  # noqa: PTH207 - as inputs are read
-    found = [file for name in names for file in ([*Path(name).rglob("*")] if Path(name).is_dir() else [Path(name)])]
+    found = [file for name in names for file in ([*_below(Path(name))] if Path(name).is_dir() else [Path(name)])]
     return [path for path in found if path.is_file()]

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dpmine.options.option import DECLARED_UNITS
 from dpmine.reporting.jobs.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -138,12 +139,19 @@ def _job(job: type[Job]) -> Schema:
     options = {name: option for name, option in job.table.items() if name in job.known}
     if "items" in job.known:
         options["items"] = options["item"]
+    if "units" in job.known:
+        options.setdefault("units", DECLARED_UNITS)
     options["neighbours"] = options["neighbors"]
     needed = [name for name, option in options.items() if option.needed and option.only_with is None]
     head = {
         "kind": {"description": "What is asked for.", "const": job.kind},
         "name": {"description": "The heading on the page.", **_TEXT},
         "input": {"description": "A name of [inputs], or a path.", **_TEXT},
+        "recurs": {
+            "description": "With a [schedule]: false for a job that is run once, on all rows.",
+            "type": "boolean",
+            "default": True,
+        },
     }
     of_options = {name: {"description": option.help, **_value(option)} for name, option in options.items()}
     table = _table(f"A job of the kind {job.kind}.", {**head, **of_options}, ["kind", *needed])

@@ -13,7 +13,7 @@ from dpmine.exact.reals import decimal_above, decimal_below
 from dpmine.io.files import shown_name
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.release.results import printable
-from dpmine.ledger.budget import WHOLE, Accounting, Amount, guaranteed, name_and_part
+from dpmine.ledger.budget import WHOLE, Accounting, Amount, name_and_part
 from dpmine.ledger.charging import ROW
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.jobs.file import UnitWords
@@ -21,6 +21,7 @@ from dpmine.reporting.page.bodies import body_of
 from dpmine.reporting.page.body import CERTAIN, Body, PageTable, percent
 from dpmine.reporting.page.charts import stacked, templates
 from dpmine.reporting.page.windows import windows_of
+from dpmine.reporting.terms import conversion_delta, guaranteed_together, is_by_rho
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from dpmine.ledger.budget import Budget
     from dpmine.privacy import Guarantee
     from dpmine.reporting.batch import JobOutcome, Report
+    from dpmine.reporting.page.windows import WindowsSection
 
 
 _MOST_ROWS = 200
@@ -89,8 +91,8 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         sections=sections,
         results=sum(not section["failed"] for section in sections),
         zcdp=report.accounting is Accounting.ZCDP,
-        by_rho=_by_rho(report, largest_charge),
-        slack=readable(short(_slack(report))),
+        by_rho=is_by_rho(largest_charge, report.total, report.accounting),
+        slack=readable(short(conversion_delta(report.total))),
         own_delta=readable(short(largest_charge.approximate_delta)) if largest_charge.approximate_delta else "",
         intervals=any(section["body"].intervals for section in sections),
         certain=CERTAIN,
@@ -108,8 +110,13 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         chance=f"1 in {int(decimal_below(1 / failing, 3)):,}" if failing else "",
         notes=_notes((each.job.name, each.result.guarantee) for each in outcomes if each.result),
         most_rows=_MOST_ROWS,
-        windows=windows_of(report.timeline, [each.job.kind for each in outcomes], words) if report.timeline else None,
+        windows=_windows(report, words),
     )
+
+
+def _windows(report: Report, words: UnitWords) -> WindowsSection | None:
+    kinds = [outcome.job.kind for outcome in report.outcomes if outcome.job.in_window]
+    return windows_of(report.timeline, kinds, words) if report.timeline else None
 
 
 def _for_other_data(guarantee: Amount) -> Fraction:
@@ -171,7 +178,7 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords, whole: Amoun
         "failed": result is None,
         "share": _said_of_share(outcome, _part(outcome.charge, whole, report.accounting)) if report.budget else "",
         "charge": ", ".join(filter(None, _charge(outcome.charge, report.accounting))),
-        "reused": outcome.reused,
+        "reused": result.day if outcome.reused and result else "",
         "converts": outcome.guarantee.delta > outcome.charge.compared(report.accounting)[1],
         "guarantee": readable(str(result.guarantee if result else outcome.guarantee)),
         "files": result.files if result else (),
@@ -305,24 +312,7 @@ def _spending(report: Report, budget: Budget, page_charge: Amount) -> dict[str, 
 
 
 def _guaranteed(report: Report, charged: Amount, largest_charge: Amount) -> Amount:
-    """The (ε, δ) of results of that charge: by ρ where that guarantees more, else by the sum of all ε."""
-    if not _by_rho(report, largest_charge):
-        return Amount(charged.epsilon, charged.delta)
-    kept = guaranteed(charged, report.accounting, _slack(report))
-    return Amount(decimal_above(kept.epsilon, _DIGITS) if kept.epsilon else kept.epsilon, kept.delta)
-
-
-def _by_rho(report: Report, largest_charge: Amount) -> bool:
-    """Whether the ledger adds up ρ, and the ε of that is less than the sum of all ε.
-
-    It depends on the most that the jobs may charge alone: chosen by outcomes, both δ would have to count.
-    """
-    return guaranteed(largest_charge, report.accounting, _slack(report)).epsilon < largest_charge.epsilon
-
-
-def _slack(report: Report) -> Fraction:
-    """The δ at which ρ is converted."""
-    return report.total.delta - report.total.approximate_delta
+    return guaranteed_together(charged, largest_charge, report.total, report.accounting)
 
 
 def _share(amount: Fraction, granted: Fraction) -> float:

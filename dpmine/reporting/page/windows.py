@@ -124,7 +124,7 @@ def _shown(name: str, kind: str, windows: Sequence[PastWindow], words: UnitWords
         return JobInWindows(name, remarks=("No window has a result.",))
     *_, newest = results
     try:
-        shown = _OVER_TIME[kind](name, [window.window for window in windows], results)
+        shown = _OVER_TIME.get(kind, _side_by_side)(name, [window.window for window in windows], results)
     except Altered:
         return JobInWindows(name, remarks=("A stored result cannot be shown; restore its file.",))
     bodies = {window: body_of(kind, document.entries, words) for window, document in reversed(results.items())}
@@ -137,6 +137,11 @@ def _rules(name: str, _windows: Sequence[str], results: Mapping[str, Document]) 
     columns = {"Window": list(results), "Rule": [printable(rule) for rule in rules]}
     remark = "Each rule was chosen with noise of its own. Two windows with different rules need not differ in truth."
     return JobInWindows(name, tables=(PageTable("The rule of each window", columns, numbers=2),), remarks=(remark,))
+
+
+def _side_by_side(name: str, _windows: Sequence[str], _results: Mapping[str, Document]) -> JobInWindows:
+    """Results that are shown, and not compared."""
+    return JobInWindows(name, remarks=("Results of this kind are not compared.",))
 
 
 def _densities(name: str, windows: Sequence[str], results: Mapping[str, Document]) -> JobInWindows:

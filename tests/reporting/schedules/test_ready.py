@@ -202,3 +202,35 @@ def test_of_a_folder_the_newest_file_counts(shop: Shop) -> None:
     assert isinstance(shop.fails("2025-W02"), NotReady)
     os.utime(folder / "a.parquet", (time.time(), time.time()))
     shop.run("2025-W02").raise_failures()
+
+
+@pytest.mark.parametrize("rule", ["~/exports/{window}.done", "~shop/{window}", "exports/{window}*", "sales/[{window}]"])
+def test_ready_is_a_path_as_it_is(shop: Shop, rule: str) -> None:
+    shop.schedule["ready"] = rule
+    assert "ready must be a path as it is" in str(rejection(shop))
+
+
+def test_files_behind_links_are_data(shop: Shop) -> None:
+    """As readers of folders see them; a folder that links to itself ends, and holds nothing by that."""
+    shop.schedule |= {"ready": "sales/week={window}", "on_empty": "stop"}
+    (shop.path / "elsewhere").mkdir()
+    (shop.path / "elsewhere" / "part.parquet").write_text("x")
+    for week, target in (("02", shop.path / "elsewhere"), ("03", Path())):
+        folder = shop.path / "sales" / f"week=2025-W{week}"
+        folder.mkdir(parents=True)
+        (folder / "linked").symlink_to(target if week == "02" else folder, target_is_directory=True)
+    shop.run("2025-W02").raise_failures()
+    assert "'sales/week=2025-W03' has no file" in str(shop.fails("2025-W03"))
+    assert shop.charged == ["2025-W02"]
+
+
+def test_a_newer_file_behind_a_link_counts(shop: Shop) -> None:
+    folder = shop.path / "input"
+    folder.mkdir()
+    (shop.path / "elsewhere").mkdir()
+    sales(shop.path / "elsewhere" / "sales.parquet", 12)
+    (folder / "linked").symlink_to(shop.path / "elsewhere", target_is_directory=True)
+    shop.jobs = (PAIRS | {"input": str(folder)},)
+    shop.run("2025-W02").raise_failures()
+    stamp(shop.path / "elsewhere" / "sales.parquet", "2025-01-14")
+    assert isinstance(shop.fails("2025-W03"), NotReady)

@@ -69,11 +69,37 @@ def test_histograms_recur_beside_itemsets_and_an_empty_window_is_no_error(tmp_pa
 
 
 @pytest.mark.parametrize("bins", [[2, 4], None])
-def test_a_choice_of_bins_does_not_recur(tmp_path: Path, bins: list[int] | None) -> None:
+def test_a_choice_of_bins_needs_a_public_number_of_units(tmp_path: Path, bins: list[int] | None) -> None:
     sales(tmp_path / "sales.parquet", 3)
     shop = Shop(tmp_path, jobs=({**AGES, "bins": bins} if bins else {k: v for k, v in AGES.items() if k != "bins"},))
-    with pytest.raises(BadParameter, match="job 'Ages' cannot recur: a choice among bins takes the number of units"):
+    with pytest.raises(BadParameter, match="job 'Ages' cannot recur: how many units are in a window is private"):
         shop.run("2025-W03")
+
+
+@pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
+def test_a_choice_of_bins_recurs_with_a_public_number_of_units(tmp_path: Path, neighbors: str) -> None:
+    """All units are counted, in windows with more of them too; of no δ, none is spent."""
+    ages(tmp_path / "ages.parquet", 8, without=5)
+    job = AGES | {"input": f"{tmp_path}/ages.parquet", "bins": [2, 10], "units": 12}
+    shop = Shop(tmp_path, jobs=(job,), terms={"neighbors": neighbors, "delta": 0})
+    shop.run("2025-W06").raise_failures()
+    report = shop.run("2025-W08")
+    report.raise_failures()
+    assert [str(entry.amount) for entry in shop.charges] == ["ε = 1000, δ = 0"] * 3
+    documents = [each.documents["Ages"] for each in report.timeline.windows] if report.timeline else []
+    counts = [np.rint(sum(document["counts"])) for document in documents if document is not None]
+    assert counts == [14, 0, 16]
+    assert {str(entry.neighbors) for entry in shop.charges} == {neighbors.replace("-", "_")}
+
+
+def test_one_number_of_bins_recurs_under_add_remove_and_declares_none(tmp_path: Path) -> None:
+    ages(tmp_path / "ages.parquet", 2, without=-1)
+    job = AGES | {"input": f"{tmp_path}/ages.parquet"}
+    shop = Shop(tmp_path, jobs=(job,), terms={"neighbors": "add-remove"})
+    shop.run("2025-W02").raise_failures()
+    assert [str(entry.neighbors) for entry in shop.charges] == ["add_remove"]
+    with pytest.raises(BadParameter, match="units is for a choice among several bins"):
+        Shop(tmp_path, jobs=(job | {"units": 5},), terms={"neighbors": "add-remove"}).run("2025-W03")
 
 
 RECORDS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 99)), max_size=8)

@@ -20,7 +20,7 @@ from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.jobs.ready import Ready
 from dpmine.reporting.jobs.schedule import Every, Missed, Schedule, Window
-from dpmine.reporting.windows import Recurring
+from dpmine.reporting.recurring import Recurring
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
@@ -188,8 +188,8 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
     ({"jobs": (PAIRS | {"delta": 0.1},)}, "Some jobs of this schedule have epsilon"),
     ({"jobs": (PAIRS | {"release_support": 1},)}, "release_support of job 'Pairs' must be 'auto'"),
     ({"jobs": (PAIRS | {"mechanism": "exponential"},)}, "job 'Pairs': .*catalogue"),
-    ({"jobs": (AGES | {"input": "sales"},)}, "job 'Ages' cannot recur: a choice among bins takes the number"),
-    ({"jobs": (WEIGHTS | {"input": "sales"},)}, "job '.*' cannot recur: jobs of the kind classify take the number"),
+    ({"jobs": (AGES | {"input": "sales"},)}, "job 'Ages' cannot recur: how many units are in a window is private"),
+    ({"jobs": (WEIGHTS | {"input": "sales"},)}, "job '.*' cannot recur: how many units are in a window is private"),
     ({"jobs": (RULE | {"input": "sales"},)}, "job 'Rule' cannot recur: under replace-one the number of units is"),
     (
         {"jobs": (RULE | {"input": "sales"},), "terms": {"neighbors": "add-remove"}},

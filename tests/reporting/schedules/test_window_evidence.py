@@ -1,15 +1,19 @@
-"""Evidence of one window of recurring jobs: that it holds by itself, and that nothing in it can change unseen."""
+"""Evidence of all windows on a page: that it holds by itself, and that nothing in it can change unseen."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from reporting.jobs import PAIRS as PLAIN
+from reporting.jobs import Folder, job
 from reporting.schedules.weeks import ITEMS, PAIRS, Shop, sales
-from reporting.test_evidence import MADE, files, read, refused, resealed, rewritten
+from reporting.test_evidence import MADE, evidence_of, files, read, refused, resealed, rewritten
+from reporting.test_page import Page
 from support.cases import every
 from support.schemas import problems
 
@@ -17,6 +21,7 @@ import dpmine
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.evidence import folder as evidence_folder
 from dpmine.reporting.evidence.folder import verify_evidence
+from dpmine.reporting.page.render import readable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,14 +51,14 @@ def copy(sound: Shop, tmp_path: Path) -> Path:
     return shutil.copytree(sound.path / "evidence-2025-W04", tmp_path / "evidence")
 
 
-def test_it_holds_one_window_without_data_and_ledger(copy: Path, sound: Shop) -> None:
+def test_it_holds_all_windows_without_data_and_ledger(copy: Path, sound: Shop) -> None:
     found = verify_evidence(copy)
-    assert (found.results, found.entries, found.same_code) == (2, 7, True)  # a grant, and two jobs in three weeks
-    assert (copy / "window.txt").read_bytes() == b"2025-W04\n"
+    assert (found.results, found.entries, found.same_code) == (6, 7, True)  # a grant, and two jobs in three weeks
+    assert (copy / "windows.txt").read_bytes() == b"2025-W04\n2025-W02\n2025-W03\n"
     results = [name for name in files(copy) if name.startswith("results/")]
-    assert set(files(copy)) == {*MADE, "window.txt", *results}
+    assert set(files(copy)) == {*MADE, "windows.txt", *results}
     stored = {json.loads((copy / name).read_text())["job"]["window"] for name in results if name.endswith(".json")}
-    assert stored == {"2025-W04"}
+    assert stored == {"2025-W02", "2025-W03", "2025-W04"}
     assert (copy / "jobs.toml").read_bytes() == (sound.path / "jobs.toml").read_bytes()
 
 
@@ -69,41 +74,64 @@ def test_evidence_can_be_written_later(tmp_path: Path) -> None:
     with_evidence(shop, "2025-W02")
     shop.run("2025-W04")
     before = len(shop.charges)
-    assert verify_evidence(with_evidence(shop, "2025-W03")).results == 1
+    assert verify_evidence(with_evidence(shop, "2025-W03")).results == 3
     assert len(shop.charges) == before == 3
 
 
 def test_every_byte_of_the_window_counts(copy: Path) -> None:
-    content = (copy / "window.txt").read_bytes()
+    content = (copy / "windows.txt").read_bytes()
     for place in range(len(content)):
         changed = bytearray(content)
         changed[place] ^= 1
-        (copy / "window.txt").write_bytes(changed)
-        assert "window.txt' is not as it was written" in refused(copy), place
-    (copy / "window.txt").write_bytes(content)
+        (copy / "windows.txt").write_bytes(changed)
+        assert "windows.txt' is not as it was written" in refused(copy), place
+    (copy / "windows.txt").write_bytes(content)
     verify_evidence(copy)
 
 
-@every("text", ["", "2025-W04", "2025-W04\n\n", "2025-W04\r\n", " 2025-W04\n", "2025-W60\n", "2025-01\n", "\udcff\n"])
+FORMS = ["", "2025-W04", "2025-W04\n\n", "2025-W04\r\n", " 2025-W04\n", "2025-W60\n", "2025-01\n", "\udcff\n"]
+FORMS += [f"2025-W04\n{others}" for others in ("2025-W04\n", "2025-W03\n2025-W02\n", "2025-W02\n2025-W02\n", "\n")]
+
+
+@every("text", FORMS)
 def test_a_window_of_another_form_is_found(text: str, tmp_path: Path, sound: Shop) -> None:
     """With hashes that fit."""
     copied = shutil.copytree(sound.path / "evidence-2025-W04", tmp_path / "copied")
-    (copied / "window.txt").write_bytes(text.encode(errors="surrogateescape"))
+    (copied / "windows.txt").write_bytes(text.encode(errors="surrogateescape"))
     resealed(copied)
-    assert "window.txt' is not as it was written" in refused(copied)
+    assert "windows.txt' is not as it was written" in refused(copied)
 
 
 def test_another_window_is_found(copy: Path) -> None:
-    """With hashes that fit: no result is of that window."""
-    (copy / "window.txt").write_bytes(b"2025-W03\n")
+    """With hashes that fit: a result is of no window that is named, or the page is of another one."""
+    (copy / "windows.txt").write_bytes(b"2025-W04\n2025-W02\n")
     resealed(copy)
     assert "is the result of no job" in refused(copy)
+    (copy / "windows.txt").write_bytes(b"2025-W03\n2025-W02\n2025-W04\n")
+    resealed(copy)
+    assert "guarantees.json' is not as it was written" in refused(copy)
+
+
+def test_each_result_needs_the_charge_of_its_window(copy: Path) -> None:
+    """With hashes that fit, and a ledger that lacks what one earlier window was charged."""
+    ledger = dpmine.Ledger(f"sqlite:///{copy.parent}/other.db")
+    ledger.grant("shop", epsilon=52000, delta="0.052", unit="customer")
+    charge = Guarantee(Fraction(500), Fraction(1, 2000), Neighbors.REPLACE_ONE, unit="customer")
+    jobs = [entry["job"] for entry in read(copy, "ledger.json")["history"] if entry["kind"] == "charge"]
+    for name in jobs[1:]:
+        ledger.charge("shop", charge, job=name)
+    ledger.charge(
+        "shop", Guarantee(Fraction(900), Fraction(1, 900), Neighbors.REPLACE_ONE, unit="customer"), job="more"
+    )
+    (copy / "ledger.json").write_bytes(evidence_folder._json(ledger.excerpt("shop")))
+    resealed(copy)
+    assert "ledger.json' is not as it was written" in refused(copy)
 
 
 def test_no_window_at_all_is_found(copy: Path) -> None:
-    (copy / "window.txt").unlink()
+    (copy / "windows.txt").unlink()
     resealed(copy)
-    assert "window.txt' is not as it was written" in refused(copy)
+    assert "windows.txt' is not as it was written" in refused(copy)
 
 
 def test_another_schedule_is_found(copy: Path) -> None:
@@ -114,7 +142,7 @@ def test_another_schedule_is_found(copy: Path) -> None:
     assert "is the result of no job" in refused(copy)
     (copy / "jobs.toml").write_bytes(text.replace(b'every = "week"', b'every = "month"'))
     resealed(copy)
-    assert "window.txt' is not as it was written" in refused(copy)
+    assert "windows.txt' is not as it was written" in refused(copy)
     (copy / "jobs.toml").write_bytes(text.replace(b"runs = 52", b"runs = 0"))
     resealed(copy)
     assert "jobs.toml' is not as it was written" in refused(copy)
@@ -134,15 +162,65 @@ def test_charges_of_other_runs_do_not_cover_a_window(copy: Path) -> None:
 def test_what_the_checklist_and_the_registry_say(copy: Path) -> None:
     page = (copy / "checklist.md").read_text(encoding="utf-8")
     assert page.startswith("# Checklist for “Private results of shop, 2025-W04”")
-    assert "The results of window 2025-W04: ε = 1000, δ = 0.001. All charges to “shop” so far: ε = 3000, δ" in page
-    assert "Up to 52 times, once for each week. This is window 2025-W04: rows whose “at” is in it." in page
+    assert "The results of all 3 windows: ε = 3000, δ = 0.003. All charges to “shop” so far: ε = 3000, δ" in page
+    assert "Up to 52 times, once for each week. The page is of window 2025-W04: rows whose “at” is in it." in page
     entry = read(copy, "registry.json")
     assert problems("registry", entry) == []
+    assert problems("guarantees", read(copy, "guarantees.json")) == []
     model = entry["deployment"]["deployment_model"]
     assert (model["release_type"], model["data_source_type"]) == ("Many releases", "Dynamic")
     assert model["release_type_details"].startswith("This is 2025-W04 of up to 52 windows, one for each week.")
     rewritten(copy, "registry.json", lambda document: document["deployment"]["deployment_model"].clear())
     assert "registry.json' is not as it was written" in refused(copy)
+
+
+def stated(folder: Path) -> str:
+    """The total of the page, as its text has it."""
+    text = Page((folder / "report.html").read_text(encoding="utf-8")).text
+    found = re.search(r"A guarantee of (ε = \S+, δ = \S+) for each", text)
+    assert found
+    return found[1]
+
+
+def registered(folder: Path) -> str:
+    """The same of the registry's entry, as numbers are read on a page."""
+    given = read(folder, "registry.json")["deployment"]["privacy_loss"]["privacy_parameters"]
+    epsilon, delta = (readable(repr(given[name]).removesuffix(".0")) for name in ("epsilon", "delta"))
+    return f"ε = {epsilon}, δ = {delta}"
+
+
+@every("accounting", ["basic", "zcdp"])
+def test_the_registry_has_the_number_of_the_page(accounting: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """As text, for one window and for several, with a job that does not recur, and small losses that add up by ρ."""
+    path = tmp_path_factory.mktemp(accounting)
+    sales(path / "sales.parquet", 4)
+    once = ITEMS | {"name": "All time", "recurs": False, "epsilon": "0.5", "delta": "1e-7"}
+    terms = {"accounting": accounting, "epsilon": 8, "delta": "1e-3"}
+    schedule = {"every": "week", "runs": 8, "column": "at", "ready": "clock"}
+    for jobs in ((PAIRS,), (PAIRS, once)):
+        own = path / str(len(jobs))
+        own.mkdir()
+        (own / "sales.parquet").write_bytes((path / "sales.parquet").read_bytes())
+        shop = Shop(own, jobs=jobs, terms=terms, schedule=schedule)
+        said = []
+        for window in ("2025-W02", "2025-W05"):
+            folder = with_evidence(shop, window)
+            assert stated(folder) == registered(folder)
+            assert verify_evidence(folder).same_code
+            said.append(stated(folder))
+        assert said[0] != said[1]
+
+
+@every("accounting", ["basic", "zcdp"])
+def test_the_registry_has_the_number_of_a_page_without_windows(
+    accounting: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    made = Folder(tmp_path_factory.mktemp(accounting))
+    terms = {"accounting": f'"{accounting}"', "epsilon": "4", "delta": "1e-3"}
+    own = {"release_support": "auto", "rules": False, "epsilon": "0.4", "delta": "1e-4"}
+    jobs = [job(**{**PLAIN, **own, "name": f"of {size}", "size": str(size)}) for size in (1, 2, 3)]
+    folder = evidence_of(made, *jobs, **terms)
+    assert stated(folder) == registered(folder)
 
 
 def test_windows_of_different_people(tmp_path: Path) -> None:

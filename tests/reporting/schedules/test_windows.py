@@ -15,12 +15,14 @@ from reporting.test_page import Page
 from support.cases import every
 
 import dpmine
-from dpmine.errors import BadData, BadParameter, BudgetExceeded, UnreadableFile
+from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, UnreadableFile
 from dpmine.ledger.ledger import Ledger
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.jobs.itemsets import TopItemsetJob
 from dpmine.reporting.page.render import render
+from dpmine.reporting.store import ResultsFolder
+from dpmine.reporting.windows import WindowRun
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +70,9 @@ def test_a_window_is_charged_once_and_counts_its_own_rows(shop: Shop) -> None:
     assert [str(outcome.charge) for outcome in first.outcomes] == ["ε = 1000, δ = 1/1000"]
     for _ in range(2):
         again = shop.run("2025-W05")
-        assert [outcome.summary for outcome in again.outcomes] == ["job 'Pairs 2025-W05': stored before"]
+        assert [outcome.summary for outcome in again.outcomes] == [
+            f"job 'Pairs 2025-W05': stored before, on {again.day.isoformat()}"
+        ]
         assert supports(again) == [3, 30]
     assert shop.charged == ["2025-W05"]
     assert Ledger(shop.url).budget("shop").remaining.epsilon == 51000
@@ -186,7 +190,7 @@ def test_of_several_jobs_those_without_a_charge_are_run_again(shop: Shop, monkey
         with pytest.raises(KeyboardInterrupt):
             shop.run("2025-W03")
     report = shop.run("2025-W04")
-    assert [outcome.summary.partition(": ")[2] for outcome in report.followed] == [
+    assert [outcome.summary.partition(": ")[2].partition(",")[0] for outcome in report.followed] == [
         "stored before",
         "done",
         "done",
@@ -416,36 +420,44 @@ def test_rules_recur_and_a_window_without_rows_is_no_error(tmp_path: Path) -> No
     assert all(f"{week} number >= " in page for week in shop.charged)
 
 
+CHANGED = "the window was charged for a job of this name with other options, so the job file was changed"
+
+
 @every("changes", [{"top": 2}, {"size": "1"}, {"unit": "at"}, {"min_support": 1}, {"catalogue": "items.txt"}])
-def test_a_result_of_other_parameters_is_never_shown(
+def test_a_job_that_was_changed_is_not_charged_for_windows_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
 ) -> None:
-    """A job that was changed between two starts of a window is another one: charged by itself, or rejected."""
+    """It would be charged for all of them, one after another; by another name it is another job, and asked for."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "items.txt").write_text("bread\nbutter\n", encoding="utf-8")
-    sales(tmp_path / "sales.parquet", 3)
+    sales(tmp_path / "sales.parquet", 4)
     shop = Shop(tmp_path)
+    shop.run("2025-W02")
     first = shop.run("2025-W03")
     shop.jobs = (PAIRS | changes,)
-    try:
-        (again,) = shop.run("2025-W03").outcomes
-    except BadParameter:  # another unit than the ledger's
-        assert shop.charged == ["2025-W03"]
-    else:
-        assert not again.reused
-        assert again.job.key != first.outcomes[0].job.key
-        assert shop.charged == ["2025-W03"] * 2
+    for window, retry in (("2025-W03", False), ("2025-W03", True), ("2025-W02", False)):
+        with pytest.raises(BadParameter, match=CHANGED):
+            shop.run(window, retry=retry)
+    assert shop.charged == ["2025-W02", "2025-W03"]
+    if changes.keys() != {"unit"}:  # that of the ledger is another one
+        shop.schedule["start"] = "2025-W04"
+        assert not shop.run("2025-W04").outcomes[0].reused
+        shop.jobs = (PAIRS | changes | {"name": "Others"},)
+        shop.schedule["start"] = "2025-W03"
+        assert shop.run("2025-W03").outcomes[0].job.key != first.outcomes[0].job.key
+        assert shop.charged == ["2025-W02", "2025-W03", "2025-W04", "2025-W03"]
 
 
-def test_a_part_of_the_rows_by_another_column_is_another_job(tmp_path: Path) -> None:
+def test_windows_by_another_column_are_those_of_a_job_that_was_changed(tmp_path: Path) -> None:
     sales(tmp_path / "sales.parquet", 3)
     table = pq.read_table(tmp_path / "sales.parquet")
     pq.write_table(table.append_column("paid", table["at"]), tmp_path / "sales.parquet")
     shop = Shop(tmp_path)
     shop.run("2025-W03")
     shop.schedule["column"] = "paid"
-    assert not shop.run("2025-W03").outcomes[0].reused
-    assert shop.charged == ["2025-W03"] * 2
+    with pytest.raises(BadParameter, match=CHANGED):
+        shop.run("2025-W03")
+    assert shop.charged == ["2025-W03"]
 
 
 @every(("zone", "at", "week"), BORDERS)
@@ -461,8 +473,11 @@ def test_rows_at_the_borders_of_windows(zone: str | None, at: str, week: str, tm
 
 
 def test_a_clock_that_was_set_back_charges_nothing_again(shop: Shop) -> None:
-    """It only rejects windows that have not ended by it."""
+    """It rejects windows that have not ended by it, and a run of "the last one" that is far behind the ledger."""
     shop.run("2025-W05")
+    with pytest.raises(BadParameter, match="last window that has ended, and the ledger has a charge for 2025-W05: set"):
+        WindowRun.of(read_job_file(shop.write()), ResultsFolder(shop.path), None, today=date(2025, 1, 20))
+    assert WindowRun.of(read_job_file(shop.write()), ResultsFolder(shop.path), None, today=date(2025, 1, 27))
     schedule = read_job_file(shop.write()).schedule
     assert schedule is not None
     with pytest.raises(BadParameter, match="has not ended"):
@@ -470,3 +485,18 @@ def test_a_clock_that_was_set_back_charges_nothing_again(shop: Shop) -> None:
     assert str(schedule.window(None, date(2025, 2, 3))) == "2025-W05"
     assert shop.run("2025-W05").outcomes[0].reused
     assert shop.charged == ["2025-W05"]
+
+
+def test_a_result_behind_all_charged_windows_shows_an_older_ledger(shop: Shop) -> None:
+    """Also where the window that is asked for, and all that were charged, are before it."""
+    shop.results = {"store": "folder"}
+    shop.run("2025-W02").raise_failures()
+    copy = (shop.path / "budget.db").read_bytes()
+    shop.schedule["missed"] = "skip"
+    shop.run("2025-W08").raise_failures()
+    for path in shop.path.glob("budget.db*"):
+        path.unlink()
+    (shop.path / "budget.db").write_bytes(copy)
+    with pytest.raises(BadLedger, match="has a result of 2025-W08 that the ledger has no charge for"):
+        shop.run("2025-W03")
+    assert shop.charged == ["2025-W02"]

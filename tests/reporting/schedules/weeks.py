@@ -92,7 +92,7 @@ class Shop:
 
     @property
     def charges(self) -> list[Entry]:
-        return [entry for entry in Ledger(self.url).history("shop") if entry.kind == "charge"]
+        return [entry for entry in Ledger(self.url).history("shop") if entry.kind in {"charge", "reserve"}]
 
     @property
     def charged(self) -> list[str]:
