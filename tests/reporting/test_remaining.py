@@ -12,7 +12,8 @@ from reporting.test_page import DAY, Page
 from dpmine.ledger.budget import Accounting, Amount
 from dpmine.planning import plan_noise
 from dpmine.privacy import Guarantee, Neighbors
-from dpmine.reporting.page.render import render, rest_of
+from dpmine.reporting.page.remaining import rest_of
+from dpmine.reporting.page.render import render
 
 if TYPE_CHECKING:
     from reporting.jobs import Folder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from math import exp
@@ -11,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.exact.reals import decimal_above, decimal_below
 from dpmine.io.files import shown_name
-from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.release.results import printable
-from dpmine.ledger.budget import WHOLE, Accounting, Amount, name_and_part
+from dpmine.ledger.budget import Accounting, Amount, name_and_part
 from dpmine.ledger.charging import ROW
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.page.bodies import body_of
 from dpmine.reporting.page.body import CERTAIN, Body, PageTable, percent
 from dpmine.reporting.page.charts import stacked, templates
+from dpmine.reporting.page.remaining import left_to_file, rest_of
 from dpmine.reporting.page.windows import windows_of
 from dpmine.reporting.terms import conversion_delta, guaranteed_together, is_by_rho
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from dpmine.ledger.budget import Budget
@@ -39,12 +38,9 @@ _MOST_SAID = 20  # ε beyond which the factor is too large to be of use
 _POWER = re.compile(r"\b(\d+(?:\.\d+)?)e\+?(-?)0*(\d+)")
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DIGITS = 4  # of an ε that is rounded up for readers
-_DIGITS_OF_REST = 3
 _OTHERS = (Fraction(1, 10), Fraction(1), Fraction(3))
 """Values of ε that a page is compared with."""
 _GUESSES = (1, 10, 50)  # per cent
-_SEVERAL = 10  # numbers that are released together
-_MOST_NOISE = 10**9  # a half width beyond it is of no use, and takes long to compute
 _SPENT = {"by this page": "bar", "otherwise": "other", "remaining": "soft"}
 """The parts of a budget, with their colours."""
 _COUNTED = {Accounting.BASIC: ("ε", "δ"), Accounting.ZCDP: ("privacy loss", "δ of single results")}
@@ -346,53 +342,3 @@ def odds_text(epsilon: Fraction, before: int = 50) -> str:
     if epsilon > _MOST_SAID:
         return "100 %"
     return f"{rounded_up_at(100 * before / (before + (100 - before) * exp(-float(epsilon))), 1):g} %"
-
-
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """What is left, in terms of what it suffices for.
-
-    Attributes:
-        times: how often each job could be run again, by its name; without the jobs that were charged nothing.
-        epsilon: the most that one job with δ = 0 may ask for, rounded down.
-        one: if all is charged for one more number of units, its half width at probability 0.95; None where nothing
-            useful is left.
-        several: the same for each of ten numbers that are released together.
-    """
-
-    times: Mapping[str, int]
-    epsilon: Fraction
-    one: int | None
-    several: int | None
-
-
-def left_to_file(report: Report, budget: Budget) -> Amount:
-    """What further jobs of the file may be charged, by the ledger and by the file's total: each number is the smaller.
-
-    A job without a result is counted at its most: the file still asks for it. A schedule divides the file's total among
-    its windows, so only the ledger says what is left for anything else.
-    """
-    by_ledger = budget.remaining_of(name_and_part(report.job_file.terms.dataset)[1])
-    if report.timeline is not None:
-        return by_ledger
-    charged = Amount.total([each.charge if each.result else Amount.of(each.guarantee) for each in report.outcomes])
-    by_file = replace(budget, granted=report.total, charged={WHOLE: charged}).remaining
-    return Amount(*map(min, zip(by_ledger, by_file, strict=True)))
-
-
-def rest_of(remaining: Amount, accounting: Accounting, charges: Mapping[str, Amount]) -> Rest:
-    """What `remaining` suffices for, given the most that each job may be charged."""
-    loss = remaining.compared(accounting)[0]
-    times = {name: _times(remaining, most, accounting) for name, most in charges.items() if any(most)}
-    if loss <= 0:
-        return Rest(times, loss, None, None)
-    noise = DiscreteLaplace(loss) if accounting is Accounting.BASIC else DiscreteGaussian(loss)
-    useful = loss * _MOST_NOISE > 1
-    one, several = (noise.half_width(count) if useful else None for count in (1, _SEVERAL))
-    return Rest(times, decimal_below(remaining.epsilon, _DIGITS_OF_REST), one, several)
-
-
-def _times(remaining: Amount, largest_charge: Amount, accounting: Accounting) -> int:
-    """How many charges fit. Raises ValueError for a charge of nothing."""
-    pairs = zip(remaining.compared(accounting), largest_charge.compared(accounting), strict=True)
-    return max(0, min(int(left // charge) for left, charge in pairs if charge))

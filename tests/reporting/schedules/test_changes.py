@@ -96,7 +96,7 @@ def test_what_is_in_one_window_alone_is_not_compared() -> None:
 
 
 def test_an_itemset_is_not_called_unlisted_where_there_is_no_result() -> None:
-    known = document({"a b": 9}, NOISES[0]).entries | {"mechanism": "exponential"}
+    known = {**document({"a b": 9}, NOISES[0]).entries, "mechanism": "exponential"}
     matrix = section("top-itemset", known, None, known).matrix
     assert matrix is not None
     assert [cell and cell.text for cell in matrix.rows[0][1]] == ["9", "no result", "9"]
