@@ -323,7 +323,7 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor[AccuracySettings]):
 class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier[AccuracySettings]):
     """Logistic regression at the least privacy loss that reaches a target, private for every row under replace_one.
 
-    Minimises L(w) = (1/n) Σ ln(1 + e^{−y_i x_iᵀw}) + (λ/2)‖w‖² on clipped rows, y_i = ±1.
+    Minimises L(w) = (1/n) Σ ln(1 + e^{−y_i x_iᵀw}) + (λ/2)‖w‖² on clipped rows, y_i = ±1 (Ligett et al. 2017, 3.2).
 
     Args:
         method: "output" (Laplace noise on the minimiser) or "brownian".
@@ -335,8 +335,6 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier[AccuracySettings]
         intercept_: shape (1,).
         classes_: the two classes.
 
-    Source: Ligett et al. 2017, section 3.2.
-
     See Also:
         AccuracyFirstRidge: for a number instead of two classes.
         PrivateLogisticRegression: for a budget instead of a target.
@@ -346,8 +344,6 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier[AccuracySettings]
         >>> from dpmine import AccuracyFirstLogistic
         >>> x = np.linspace(-1, 1, 4000).reshape(-1, 1)
         >>> model = AccuracyFirstLogistic(excess_risk=0.05, regularization=0.1, keep_last=True).fit(x, x[:, 0] > 0)
-        >>> model.coef_.shape
-        (1, 1)
         >>> model.guarantee_.ex_post_epsilon <= 10
         True
     """
