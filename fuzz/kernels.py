@@ -26,6 +26,7 @@ SHAPES = {
     "arranged": "n n b+1 x x+1 n",
     "bands_of_floats": "n 1 1 n b",
     "bands_of_integers": "n 1 1 n b",
+    "place_rows": "r+1 b b+1",
     "copy_rows": "n r+1 1*r b b+1 b 9*n",
     "count_items": "n c",
     "count_listed": "n r+1 r c b+x b+x+1 x x",

@@ -40,7 +40,8 @@ def _texts() -> Iterator[tuple[str, str]]:
 def test_every_parameter_in_a_message_of_the_library_is_an_option_of_the_command_line() -> None:
     named = [(place, name) for place, text in _texts() for name in re.findall(r"`(\w+)[=`]", text)]
     assert len(named) > 100
-    assert [(place, name) for place, name in named if name not in {*_FLAGS, *_METHODS}] == []
+    unknown = [(place, name) for place, name in named if name not in {*_FLAGS, *_METHODS}]
+    assert [each for each in unknown if not each[0].startswith(_OTHERS)] == []
 
 
 def test_no_message_of_the_library_spells_an_option_as_the_command_line_does() -> None:

@@ -64,7 +64,7 @@ def has_note(name: str, kind: type) -> bool:
 def has_twin(kind: type[Mechanism | Way]) -> bool:
     """Whether the audit is tried on a broken form of it."""
     if issubclass(kind, Way):
-        return any(isinstance(listed.target.way, kind) for listed in broken_lists().values())
+        return any(isinstance(getattr(listed.target, "way", None), kind) for listed in broken_lists().values())
     return any(issubclass(twin, kind) and twin is not kind for twin, _ in broken.CASES)
 
 

@@ -106,7 +106,7 @@ def test_pages_opened_from_a_folder_can_be_searched_and_read(site: Path) -> None
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
-NO_PICTURE = {"index", "postgresql", "recurring", "schedulers"}
+NO_PICTURE = {"compare", "index", "recurring", "unattended"}
 
 
 @every("name", [page.stem for page in sorted((DOCS / "how-to").glob("*.md"))])

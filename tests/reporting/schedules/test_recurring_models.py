@@ -136,7 +136,7 @@ def test_the_page_says_how_many_places_there_were(tmp_path: Path) -> None:
     visits(tmp_path / "sales.parquet")
     page = render(Shop(tmp_path, jobs=(CLASSIFY,)).run("2025-W02"))
     assert "training has 60 places, a public number" in page
-    assert "Churn: models of windows are not compared." in page
+    assert "Results of this kind are not compared." in page
 
 
 def test_without_a_schedule_a_public_number_allows_add_remove(tmp_path: Path) -> None:
