@@ -101,9 +101,14 @@ class Data:
         return int(np.sort(found)[-place])
 
     @cached_property
+    def least_of_best(self) -> int:
+        """The support of the last one of the best itemsets."""
+        return self.support_in_place(K)
+
+    @cached_property
     def largest_of_best(self) -> int:
         """The most items of one of the best itemsets, at least 2."""
-        miner, least = self.baskets.miner(), self.support_in_place(K)
+        miner, least = self.baskets.miner(), self.least_of_best
         return max(2, *(size for size in range(1, LARGEST + 1) if len(miner.itemsets(size, least))))
 
     def missing(self, lists: Iterable[Iterable[Itemset]], largest: int = LARGEST) -> list[float]:
@@ -114,6 +119,12 @@ class Data:
     def errors(self, supports: dict[Itemset, int]) -> list[float]:
         """The relative errors of noisy supports."""
         return [abs(noisy / true - 1) for itemset, noisy in supports.items() if (true := self.support(itemset))]
+
+    def errors_of_best(self, supports: dict[Itemset, int]) -> list[float]:
+        """The relative errors of the supports of the best itemsets, at most 1, which those have that are not known."""
+        least = self.least_of_best
+        best = {itemset: noisy for itemset, noisy in supports.items() if self.support(itemset) >= least}
+        return [*(min(1.0, error) for error in self.errors(best)), *[1.0] * (K - len(best))]
 
 
 def best(data: Data, runs: int) -> None:
@@ -128,30 +139,38 @@ def best(data: Data, runs: int) -> None:
         terms |= {"mechanism": DISCOVER, "size": (1, largest)}
         chosen = [top_itemsets(data.path, K, **terms) for _ in range(fewer)]
         released = [top_itemsets(data.path, K, release_support=AUTO, **terms) for _ in range(fewer)]
-        errors, others = compared_errors(data, found, released)
+        errors = compared_errors(data, found, released)
         shares = data.missing(found)
         low, high = betting_interval(shares)
         print(
             f"{data.name:14} {neighbors:12} {float(epsilon):4}  missing {fmean(shares):.3f} [{low:.3f}, {high:.3f}], "
-            f"{DISCOVER} {fmean(data.missing(chosen)):.3f}; median relative error {errors}, {DISCOVER} {others}",
+            f"{DISCOVER} {fmean(data.missing(chosen)):.3f}; median relative error, beside {DISCOVER}: {errors}",
             flush=True,
         )
 
 
-def compared_errors(data: Data, found: list[FrequentItemsets], released: list[TopItemsets]) -> tuple[str, str]:
-    """The median errors of supports, of itemsets that both have: the shorter lists have only large supports."""
+def compared_errors(data: Data, found: list[FrequentItemsets], released: list[TopItemsets]) -> str:
+    """The median errors of supports: of all that are listed, of those that both list, and of the best ones.
+
+    Shorter lists have only large supports, so the last is the fairest: what is not listed has an error of 1.
+    """
     ours = [dict(zip(each, each.noisy_supports, strict=True)) for each in found]
     theirs = [
         {itemset: each.supports.by_itemset[itemset][0] for itemset in each} if each.supports else {}
         for each in released
     ]
     both = set[Itemset]().union(*ours) & set[Itemset]().union(*theirs)
+    measures: dict[str, Callable[[dict[Itemset, int]], list[float]]] = {
+        "listed": data.errors,
+        "both": lambda known: data.errors({s: known[s] for s in both.intersection(known)}),
+        "best": data.errors_of_best,
+    }
 
-    def of(lists: list[dict[Itemset, int]]) -> str:
-        errors = [e for each in lists for e in data.errors({s: each[s] for s in both.intersection(each)})]
+    def middle(measure: Callable[[dict[Itemset, int]], list[float]], lists: list[dict[Itemset, int]]) -> str:
+        errors = [error for each in lists for error in measure(each)]
         return f"{median(errors):.2%}" if errors else "none"
 
-    return of(ours), of(theirs)
+    return ", ".join(f"{name} {middle(of, ours)} {middle(of, theirs)}" for name, of in measures.items())
 
 
 def catalogue(data: Data, runs: int) -> None:

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import tempfile
 from collections import Counter
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pyarrow as pa
 
 import dpmine
+from dpmine.io.attributes import Attributes
 from dpmine.io.dates import moments
-from dpmine.io.source import ArrowSource
-from dpmine.io.sources.row_expressions import RowExpressions, parsed_condition
+from dpmine.io.files import DataFile
+from dpmine.io.source import ATTRIBUTES_COLUMN, BASKETS_COLUMN, ArrowSource
+from dpmine.io.sources import row_expressions
+from dpmine.io.sources.baskets import open_baskets
+from dpmine.io.sources.delimited import open_csv
+from dpmine.io.sources.row_expressions import RowExpressions, connected, parsed_condition
+from dpmine.itemsets.ingest.attributes import AttributeLists
 from fuzz.choices import Choices
 from fuzz.oracle import CANARY, ask, require
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duckdb import DuckDBPyConnection
+
+    from dpmine.io.source import Source
 
 _BLANKS = b" \t\x0b\x0c"
 _DAYS = ("%d.%m.%Y", "%Y-%m-%d", "%m/%d/%y", "%d%m%Y", "%d.%m.")
@@ -36,10 +51,8 @@ def baskets(data: bytes) -> None:
     """A file with a basket a line: supports as a plain split has them. The first byte is the separator."""
     mark = b"" if data[:1] < b"\b" else b"," if data[:1] > b"\x7f" else data[:1]
     body = data[1:]
-    with tempfile.NamedTemporaryFile() as file:
-        Path(file.name).write_bytes(body)
-        rows = ask(lambda: dpmine.Input(file.name, input_format="baskets", delimiter=mark.decode() or None))
-        found = ask(lambda: dpmine.itemset_supports(rows, size=1))
+    given = ask(lambda: dpmine.Input("data", input_format="baskets", delimiter=mark.decode() or None))
+    supports = ask(lambda: _supports(open_baskets(given, [_file(body)]), BASKETS_COLUMN))
     if not body.isascii() or {*body} & {*b"\r\0\x1c\x1d\x1e\x1f\x85"}:
         return
     expected: Counter[str] = Counter()
@@ -47,18 +60,26 @@ def baskets(data: bytes) -> None:
         if line[:1] not in {b"#", b"%", b"@"}:
             parts = line.split(mark) if mark else re.split(rb"[ \t\x0b\x0c]+", line)
             expected.update({part.strip(_BLANKS).decode() for part in parts} - {""})
-    supports = {next(iter(items)): int(count) for items, count in zip(found.itemsets, found.support, strict=True)}
     require(supports == expected, "The baskets hold other supports.")
+
+
+def _file(content: bytes) -> DataFile:
+    """A file in memory: making one on a disk takes longer than reading it."""
+    return DataFile("data", partial(pa.BufferReader, content))
+
+
+def _supports(source: Source, column: str) -> Counter[str]:
+    """In how many lists of a column each item is; what counts lists has targets of its own."""
+    lists = (basket for batch in source.batches([column]) for basket in batch.column(column).to_pylist())
+    return Counter(item for basket in lists for item in {*basket})
 
 
 def attribute_table(data: bytes) -> None:
     """A CSV file of two attributes, one of them cut: each value is the item that it alone would be."""
     least, body = next(iter(data), 0) % 16, data[1:].replace(b"\r", b"\n")  # from 10 on, cuts are out of order
-    with tempfile.NamedTemporaryFile() as file:
-        Path(file.name).write_bytes(body)
-        rows = dpmine.Input(file.name, input_format="csv", columns=("c", "n"))
-        options = {"attributes": True, "missing": "?", "cut": {"n": [least, 10]}}
-        found = ask(lambda: dpmine.itemset_supports(rows, size=1, **options))
+    options = ask(lambda: Attributes.of(attributes=True, missing="?", cut={"n": [least, 10]})) or Attributes((), (), ())
+    rows = open_csv(dpmine.Input("data", input_format="csv", columns=("c", "n")), [_file(body)]).as_numbers(["n"])
+    supports = ask(lambda: _supports(AttributeLists(rows, (), rows.names, options), ATTRIBUTES_COLUMN))
     if not body.isascii() or {*body} & {*b'"\0'}:
         return
     expected: Counter[str] = Counter()
@@ -70,7 +91,6 @@ def attribute_table(data: bytes) -> None:
             if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,5})?", number):
                 value = float(number)
                 expected[f"n<{least}" if value < least else f"{least}<=n<10" if value < 10 else "n>=10"] += 1
-    supports = {next(iter(items)): int(count) for items, count in zip(found.itemsets, found.support, strict=True)}
     require(supports == +expected, "The attributes have other supports.")
 
 
@@ -123,8 +143,24 @@ def condition(data: bytes) -> None:
     text = " ".join(choices.one(_WORDS) for _ in range(1 + choices.byte() % 9))
     table = pa.table(columns)
     source = ArrowSource(table.schema, lambda _names: ())
-    checked = ask(lambda: RowExpressions.of([parsed_condition(text)], source))
-    whole = next(found for _, found in checked.values(iter(table.to_batches()))).column(0).to_pylist()
-    single = (table.slice(place, 1).to_batches()[0] for place in range(table.num_rows))
-    alone = [found.column(0)[0].as_py() for _, found in checked.values(single)]
-    require(list(map(repr, alone)) == list(map(repr, whole)), "A row is decided by others.")
+    place = choices.byte() % table.num_rows
+    with patch.object(row_expressions, "connected", _reused):
+        checked = ask(lambda: RowExpressions.of([parsed_condition(text)], source))
+        whole = next(found for _, found in checked.values(iter(table.to_batches()))).column(0)
+        alone = next(found for _, found in checked.values(iter(table.slice(place, 1).to_batches()))).column(0)
+    require(repr(alone[0].as_py()) == repr(whole[place].as_py()), "A row is decided by others.")
+
+
+_OPENED = ExitStack()
+_KEPT: list[DuckDBPyConnection] = []
+
+
+@contextmanager
+def _reused() -> Iterator[DuckDBPyConnection]:
+    """One DuckDB for all inputs, as opening it takes most of the time; a new one after a failure that it keeps."""
+    try:
+        _KEPT[0].execute("SELECT 1")
+    except Exception:  # noqa: BLE001 - there is none, or it rejects every statement from now on
+        _OPENED.close()
+        _KEPT[:] = [_OPENED.enter_context(connected())]
+    yield _KEPT[0]

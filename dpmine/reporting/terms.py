@@ -194,10 +194,15 @@ class Batch(ShownAsText):
 
     @property
     def paths(self) -> list[str]:
-        """The inputs of the jobs, and public catalogues in files."""
-        jobs = [step.job for step in self.steps]
-        catalogues = [job.options.get("catalogue") for job in jobs]
-        return [path for job in jobs for path in job.paths] + [path for path in catalogues if isinstance(path, str)]
+        """The inputs of the jobs, those in queries among them, and public catalogues in files."""
+        from dpmine.io.sources.query import named_files
+
+        paths: list[str] = []
+        for job in (step.job for step in self.steps):
+            catalogue = job.options.get("catalogue")
+            paths += [*job.paths, *named_files(job.options.get("query"), job.options.get("database"))]
+            paths += [catalogue] if isinstance(catalogue, str) else []
+        return paths
 
     @property
     def afterwards(self) -> Budget:

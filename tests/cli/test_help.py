@@ -157,6 +157,16 @@ def test_counting_loads_nothing_that_it_does_not_use(command: str, options: list
     assert (done.status, done.lines[-1]) == (0, "")
 
 
+@pytest.mark.usefixtures("folder")
+def test_reading_text_and_conditions_loads_no_pandas_and_ends_quietly() -> None:
+    Path("sales.csv").write_text("u,i\n1,a\n1,b\n2,a\n2,b\n", encoding="utf-8")
+    options = ["--where", "i <> 'x'", "--unit", "u", "--item", "i", "--min-support", "1", "--not-private"]
+    code = STARTED.replace("sales.parquet", "sales.csv").format(command="supports", options=options, heavy=["pandas"])
+    done = python(code)
+    assert (done.status, done.lines[-1]) == (0, "")
+    assert "leaked" not in done.err
+
+
 UNUSED_DRY = [*UNUSED, "flint", "pyarrow.compute", "pyarrow.dataset", "sqlite3", "dpmine.itemsets.counting.miner"]
 
 

@@ -30,11 +30,15 @@ REGRESS = ["regress", "people.parquet", "--target", "x", "--target-bounds", "0,1
 REGRESS += ["--lower", "0", "--upper", "1"]
 RIDGE = ["accuracy-first", "people.parquet", "--target", "x", "--features", "x", "--excess-risk", "1", *CHARGED]
 RIDGE += ["--regularization", "1", "--x-bound", "1", "--y-bound", "1"]
+QUERY = "SELECT * FROM 'sales.parquet'"
+QUERIES = ["top-itemset", *CHARGED, "--query", QUERY]
 SUPPORTS = ["supports", "sales.parquet", "--not-private", "--min-support", "1", "--catalogue", "items.txt"]
 
 COMMANDS: dict[str, tuple[list[str], str, tuple[str, ...]]] = {
     "top-itemset": (TOP, "-o", ("sales.parquet", "items.txt")),
     "supports": (SUPPORTS, "-o", ("sales.parquet", "items.txt")),
+    "query": (QUERIES, "-o", ("sales.parquet",)),
+    "query of DuckDB": ([*QUERIES, "--database", "duckdb:///:memory:"], "-o", ("sales.parquet",)),
     "histogram": (HISTOGRAM, "-o", ("people.parquet",)),
     "histogram's plot": (HISTOGRAM, "--plot", ("people.parquet",)),
     "classify": ([*CLASSIFY, "--model", "new.json"], "-o", ("people.parquet",)),
@@ -43,6 +47,7 @@ COMMANDS: dict[str, tuple[list[str], str, tuple[str, ...]]] = {
     "hypothesis": (RULE, "-o", ("people.parquet",)),
     "accuracy-first": (RIDGE, "-o", ("people.parquet",)),
     "report": (["report", "jobs.toml"], "-o", ("jobs.toml", "sales.parquet", "items.txt")),
+    "report of a query": (["report", "queries.toml"], "-o", ("sales.parquet",)),
 }
 ALIASES: dict[str, Callable[[str, str], object]] = {
     "link": lambda name, alias: Path(alias).symlink_to(name),
@@ -53,11 +58,11 @@ ALIASES: dict[str, Callable[[str, str], object]] = {
 @pytest.fixture
 def people() -> dpmine.Ledger:
     pq.write_table(pa.table({"x": [0.5] * 40, "y": [0, 1] * 20}), "people.parquet")
-    Path("jobs.toml").write_text(
-        f'[budget]\nledger = "{LEDGER}"\ndataset = "shop"\nepsilon = 9\ndelta = 1e-3\n'
-        '[[job]]\nkind = "top-itemset"\ninput = "sales.parquet"\ncatalogue = "items.txt"\n',
-        encoding="utf-8",
+    budget = (
+        f'[budget]\nledger = "{LEDGER}"\ndataset = "shop"\nepsilon = 9\ndelta = 1e-3\n[[job]]\nkind = "top-itemset"\n'
     )
+    Path("jobs.toml").write_text(f'{budget}input = "sales.parquet"\ncatalogue = "items.txt"\n', encoding="utf-8")
+    Path("queries.toml").write_text(f'{budget}query = "{QUERY}"\n', encoding="utf-8")
     found = dpmine.Ledger(LEDGER)
     found.grant("shop", epsilon=9, delta=1e-3)
     return found

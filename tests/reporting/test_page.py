@@ -91,7 +91,7 @@ def test_what_stands_on_it(html: str) -> None:
         "7 results about shop, with differential privacy for each customer.",
         "for each customer; by their outcomes the jobs came to ε = ",
         "have the largest noisy number of 2 listed. About 30 customers have each of them in a basket.",
-        "Association rules, by confidence",
+        "Association rules, the surest first",
         "The bin of age with the largest noisy number is “",
         "A weighted sum of 2 features predicts whether rich is true or false.",
         "The chosen rule: rich is true where age ≥ 50, and false elsewhere.",

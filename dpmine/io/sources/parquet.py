@@ -79,7 +79,8 @@ class File:
 
     def _read(self, stream: pa.NativeFile, names: list[str], dictionaries: list[str]) -> Iterator[pa.RecordBatch]:
         done = 0
-        reader = pq.ParquetFile(stream, metadata=self.footer, read_dictionary=dictionaries, **_READING)
+        reading = {**_READING, "pre_buffer": "://" in self.found.shown}  # row groups ahead, which remote files need
+        reader = pq.ParquetFile(stream, metadata=self.footer, read_dictionary=dictionaries, **reading)
         threads = len(names) <= _MOST_THREADED
         for batch in reader.iter_batches(
             batch_size=_CODED_ROWS if dictionaries else _PLAIN_ROWS, columns=names, use_threads=threads
@@ -90,7 +91,7 @@ class File:
             if any(
                 len(column.dictionary) > _LARGEST_DICTIONARY for column in coded if pa.types.is_dictionary(column.type)
             ):
-                plain = pq.ParquetFile(stream, metadata=self.footer, **_READING)
+                plain = pq.ParquetFile(stream, metadata=self.footer, **reading)
                 yield from _behind(done, plain.iter_batches(batch_size=_PLAIN_ROWS, columns=names))
                 return
 

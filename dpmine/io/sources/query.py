@@ -10,6 +10,7 @@ import json
 import re
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from dpmine.io.files import shown_name
 from dpmine.io.input import ENDINGS
 from dpmine.io.source import ArrowSource, Source, quoted
 from dpmine.io.sources.databases import PostgreSQL, SQLite
-from dpmine.io.sources.row_expressions import CLOSED, converted, taken
+from dpmine.io.sources.row_expressions import CLOSED, connected, converted, taken
 from dpmine.io.sources.text_columns import TextSource, require_declared
 
 if TYPE_CHECKING:
@@ -147,12 +148,24 @@ def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], So
     return ArrowSource(schema.remove_metadata(), rows, repeatable=True, notices=cautions, header_hint=hint)
 
 
-def _files_in(statement: str, connection: DuckDBPyConnection) -> list[str]:
-    """The table names in a statement that end like files; none if it is not a SELECT."""
+def named_files(query: object, database: object) -> list[str]:
+    """The files that a query names as tables; none for another database than DuckDB, or if it is not a SELECT.
+
+    Opens no database. Nor are there any where DuckDB is not installed, which is an error once the query is run.
+    """
+    is_duckdb = database is None or str(database).startswith("duckdb:")
+    if not isinstance(query, str) or not is_duckdb or find_spec("duckdb") is None:
+        return []
+    with connected() as connection:
+        return _files_in(query.strip().rstrip(";"), connection, () if database is None else ENDINGS)
+
+
+def _files_in(statement: str, connection: DuckDBPyConnection, endings: tuple[str, ...] = ENDINGS) -> list[str]:
+    """The table names in a statement that end like files, or all of them; none if it is not a SELECT."""
     (tree,) = connection.execute("SELECT json_serialize_sql($1::VARCHAR)", [statement]).fetchall()[0]
     tables: list[str] = []
     json.loads(tree, object_hook=lambda node: tables.append(node.get("table_name", "")))
-    return sorted({name for name in tables if name.lower().endswith(ENDINGS)})
+    return sorted({name for name in tables if name and name.lower().endswith(endings or "")})
 
 
 def _stream(source: Source, failed: list[DpmineError]) -> pa.RecordBatchReader:

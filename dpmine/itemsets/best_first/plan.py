@@ -33,6 +33,8 @@ _COUNTS_IN_ALL, _FEWEST, _LOOSE, _TIMES_HELD = 5, 30, 40, 5
 
 The cap is a constant, and a multiple of what a unit holds of these on average.
 """
+_LOOSE_OF_BEST, _TIMES_HELD_OF_BEST = 30, 3
+"""For the best k: the cap likewise, if it is not above the one of `CAPS`."""
 _NOISY, _THIN = 0.35, 15.0
 """They are where a support's deviation exceeds this share of the least one, and a unit holds fewer likely itemsets."""
 _DEVIATIONS = 4.0
@@ -107,25 +109,39 @@ class Planner:
         candidates = likely_shares(shares, most)
         least = self._least(candidates, gauge.units)
         likely = [share for share in candidates if share * gauge.units >= least or self.goal.k is not None]
-        counts, cap = self._counts(kind, len(likely), least), self._cap(least)
+        counts, held = self._counts(kind, len(likely), least), sum(likely)
         if self.goal.k is None and (plan := self._loosely_capped(kind, candidates, len(likely), counts)) is not None:
             return plan
+        if self.goal.k is not None and self._is_gaussian:
+            return self._counted_together(kind, counts, held, least) if held < _THIN else self._alone(kind, counts)
+        cap = self._cap(least)
         capped = capped_sensitivity(cap, self.neighbors)
-        if _NOISY * least < self._deviation(counts, gauge) and sum(likely) < _THIN and capped < counts:
+        if _NOISY * least < self._deviation(counts, gauge) and held < _THIN and capped < counts:
             return self._capped(cap, counts)
-        return Plan(kind, counts, counts, int(AGAIN * counts))
+        return self._alone(kind, counts)
 
     def uncapped(self) -> Plan:
         """Before anything was measured."""
         kind = self._kind()
-        counts = self._counts(kind, 0, self.goal.support)
+        return self._alone(kind, self._counts(kind, 0, self.goal.support))
+
+    def _alone(self, kind: Kind, counts: int) -> Plan:
+        """Each itemset by itself, and the uncertain ones again."""
         return Plan(kind, counts, counts, int(AGAIN * counts))
+
+    def _counted_together(self, kind: Kind, counts: int, held: float, least: float) -> Plan:
+        """Where a unit holds few: all at once in the end, and before with a cap if noise is less with it."""
+        cap = min(ceil(_LOOSE_OF_BEST + _TIMES_HELD_OF_BEST * held), self._cap(least))
+        sensitivity, most = capped_sensitivity(cap, self.neighbors), self._with_a_cap(counts)
+        if self._halves(kind) * sensitivity < counts:
+            return Plan(Capped(cap), most, sensitivity, 0, _TOGETHER)
+        return Plan(kind, most, most, 0, _TOGETHER)
 
     def _capped(self, cap: int, counts: int) -> Plan:
         """Instead of that many counts without a cap. Only Gaussian noise is small for shares of units."""
         sensitivity = capped_sensitivity(cap, self.neighbors)
         if self._is_gaussian:
-            return Plan(Capped(cap), ceil(counts * CAPPED_A_PLACE / COUNTS_A_PLACE), sensitivity, 0, _TOGETHER)
+            return Plan(Capped(cap), self._with_a_cap(counts), sensitivity, 0, _TOGETHER)
         more = ceil(counts * _LAPLACE_A_PLACE / COUNTS_A_PLACE)
         return Plan(Capped(cap), more, sensitivity, int(AGAIN * more))
 
@@ -137,10 +153,19 @@ class Planner:
         wanted = min(_MOST_COUNTS, max(LEAST_COUNTS, _COUNTS_IN_ALL * max(_FEWEST, likely)))
         cap = ceil(_LOOSE + _TIMES_HELD * sum(candidates[:wanted]))
         sensitivity = capped_sensitivity(cap, self.neighbors)
-        halves = 4 if isinstance(kind, Centred) else 1
-        if isinstance(kind, Signed) or not self._is_gaussian or 2 * halves * sensitivity >= counts:
+        if isinstance(kind, Signed) or not self._is_gaussian or 2 * self._halves(kind) * sensitivity >= counts:
             return None
         return Plan(Capped(cap), wanted, sensitivity, 0, _TOGETHER / 2)
+
+    @staticmethod
+    def _with_a_cap(counts: int) -> int:
+        """How many itemsets are counted in place of that many counts, some of which would be taken again."""
+        return ceil(counts * CAPPED_A_PLACE / COUNTS_A_PLACE)
+
+    @staticmethod
+    def _halves(kind: Kind) -> int:
+        """By what a count's variance is divided in that of a support, at least."""
+        return 4 if isinstance(kind, Centred) else 1
 
     @property
     def _is_gaussian(self) -> bool:

@@ -1,14 +1,17 @@
-"""Supports of the uncertain itemsets, counted once more and all at once: units that hold many of them add less to each.
+"""Supports of the likely itemsets, counted once more and all at once: units that hold many of them add less to each.
 
-A unit that holds h of them adds √(B/h) of itself, at most 1, to each support. So its squares sum to B at most, however
-many itemsets there are. One number more says how much is missing. Proof: docs/proofs/best_first.md.
+Each itemset has a weight, the smaller the more units have it: so no relative error is much larger than others. A unit's
+load is the sum of the squared weights of those it holds. A unit of load q adds √(B/q) of its weights, at most 1, so
+that its squares sum to B at most, however many itemsets there are. One number more says how much is missing. B is
+chosen by a noisy histogram of loads. Proof: docs/proofs/best_first.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isqrt
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from fractions import Fraction
+from math import isqrt, sqrt
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -16,7 +19,6 @@ from dpmine.itemsets.best_first.holdings import WORD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -25,12 +27,22 @@ if TYPE_CHECKING:
     from dpmine.itemsets.best_first.holdings import HeldItems, Holdings
     from dpmine.itemsets.best_first.order import Goal
 
+    Numbers = NDArray[np.int64]
+
 WHOLE = 1 << 20
-"""What a unit adds that holds few of the itemsets."""
-HELD = 15
-"""B: of the itemsets, as many as a unit may hold and add a whole to each."""
+"""What a unit of a small load adds."""
+HEAVIEST = 64
+"""The largest weight."""
+LOADS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)
+"""Where classes of loads end, and what B may be: in squares of the heaviest weight."""
+OF_LOADS = Fraction(1, 20)
+"""Of the budget, for the histogram of loads."""
+_POWER = 0.75
+"""Of the support, to which the weight is inversely proportional: about what makes the mean relative error least."""
+_LOSS = 1.5
+"""What a mean loss counts beside a deviation: itemsets lose unlike parts."""
 _NEAR = 2.0
-"""Deviations: the distance from the border of the list within which an itemset is uncertain."""
+"""Deviations below the border of the list within which an itemset may be wanted."""
 _LACK = 0.1
 """Of the exhausted units: what a capped support is taken to lack."""
 
@@ -50,6 +62,10 @@ class Noise(Protocol):
         """What it does not exceed, with that probability."""
         ...
 
+    def part(self, share: Fraction) -> Self:
+        """By this share of ρ."""
+        ...
+
 
 class Support(NamedTuple):
     """The support of an itemset that was counted with others.
@@ -65,104 +81,187 @@ class Support(NamedTuple):
     high: float
 
 
+class Likely(NamedTuple):
+    """What is counted together, chosen by what was released.
+
+    Attributes:
+        itemsets: that may be wanted.
+        weights: of each, from 1 to `heaviest`.
+        supports: about, at least 1.
+        least: the support up to which itemsets have the largest weight.
+        lack: what supports of the earlier counts are taken to lack.
+        heaviest: the weight of the itemsets of least support.
+    """
+
+    itemsets: Sequence[Itemset]
+    weights: Sequence[int]
+    supports: Sequence[float]
+    least: float
+    lack: float
+    heaviest: int = HEAVIEST
+
+    @classmethod
+    def of(cls, counts: Counts, itemsets: Iterable[Itemset], goal: Goal, exhausted: int) -> Likely:
+        """Those of the itemsets that are wanted, or near the border of what is.
+
+        Args:
+            counts: what was counted.
+            itemsets: all of these.
+            goal: what is wanted.
+            exhausted: how many units a cap kept from counting, with noise.
+        """
+        lack, sized = _LACK * exhausted, [itemset for itemset in itemsets if len(itemset) >= goal.sizes[0]]
+        border = goal.border(sorted(map(counts.support, sized)))
+
+        def may_be_wanted(itemset: Itemset) -> bool:
+            return border is None or border - counts.support(itemset) < _NEAR * counts.deviation(itemset) + lack
+
+        likely = list(filter(may_be_wanted, sized))
+        supports = [max(1.0, counts.support(itemset)) for itemset in likely]
+        least = max(1.0, min(supports, default=1.0) if border is None else border)
+        weights = [max(1, round(HEAVIEST * min(1.0, (least / support) ** _POWER))) for support in supports]
+        return cls(likely, weights, supports, least, lack)
+
+
 @dataclass(frozen=True, slots=True)
 class Together:
-    """How uncertain itemsets are counted at once.
+    """How likely itemsets are counted at once.
 
     Attributes:
         noise: by ρ of all of them together.
         times: 1 where one unit comes or goes, 2 where it takes the place of another one.
         level: with which probability each noise is within what intervals allow for, at least.
-        held: B ≥ 1.
+        limit: B ≥ 1, the largest load of a unit that adds whole weights: in squares of the heaviest weight.
         whole: what stands for a whole unit, as shares of it are whole numbers.
     """
 
     noise: Noise
     times: int
     level: Fraction
-    held: int = HELD
+    limit: int
     whole: int = WHOLE
 
-    def count(
-        self, holdings: Holdings, counts: Counts, itemsets: Sequence[Itemset], lack: float, bits: BitSource
-    ) -> dict[Itemset, Support]:
+    @classmethod
+    def planned(
+        cls, noise: Noise, times: int, level: Fraction, holdings: Holdings, likely: Likely, *, bits: BitSource
+    ) -> Together:
+        """With the limit that a noisy histogram of loads makes best; that takes its part of the ρ of `noise`."""
+        histogram, rest = noise.part(OF_LOADS), noise.part(1 - OF_LOADS)
+        noisy = noisy_loads(holdings, likely, histogram, times, bits=bits)
+        return cls(rest, times, level, best_limit(noisy, likely, rest, times))
+
+    def count(self, holdings: Holdings, counts: Counts, likely: Likely, bits: BitSource) -> dict[Itemset, Support]:
         """The supports.
 
         Args:
             holdings: who holds what. Private.
             counts: what was counted before.
-            itemsets: those that are counted now; chosen by what was released.
-            lack: what supports of `counts` are taken to lack.
+            likely: what is counted now.
             bits: of the noise.
         """
-        if not itemsets:
+        if not likely.itemsets:
             return {}
-        sums, missing = self.released(holdings, itemsets, bits)
-        squares = self.squared_sensitivity(len(itemsets))
-        variance = float(self.noise.variance(squares)) / self.whole**2
-        error = self.noise.half_width(squares, self.level)
-        most = max(0, missing + error)
+        sums, missing = self.released(holdings, likely, bits)
+        squares = self.squared_sensitivity(likely)
+        variance, error = float(self.noise.variance(squares)), self.noise.half_width(squares, self.level)
+        most = max(0, missing + error) / (self.whole * likely.heaviest)
 
-        def support(itemset: Itemset, total: int) -> Support:
-            before, known = counts.deviation(itemset) ** 2 + lack**2, counts.support(itemset)
-            value = known + before / (before + variance) * (total / self.whole - known)
-            return Support(value, (total - error) / self.whole, (total + error + most) / self.whole)
+        def support(itemset: Itemset, weight: int, total: int) -> Support:
+            unit = self.whole * weight
+            before, known = counts.deviation(itemset) ** 2 + likely.lack**2, counts.support(itemset)
+            value = known + before / (before + variance / unit**2) * (total / unit - known)
+            return Support(value, (total - error) / unit, (total + error) / unit + most)
 
-        return {itemset: support(itemset, total) for itemset, total in zip(itemsets, sums, strict=True)}
+        rows = zip(likely.itemsets, likely.weights, sums, strict=True)
+        return {itemset: support(itemset, weight, total) for itemset, weight, total in rows}
 
-    def released(self, holdings: Holdings, itemsets: Sequence[Itemset], bits: BitSource) -> tuple[list[int], int]:
+    def released(self, holdings: Holdings, likely: Likely, bits: BitSource) -> tuple[list[int], int]:
         """What units add to each of the itemsets, and what is missing, with noise: as multiples of 1/`whole`."""
-        squares, shares = self.squared_sensitivity(len(itemsets)), self.shares(len(itemsets))
-        exact = shared_supports(holdings.parts, itemsets, shares)
+        squares = self.squared_sensitivity(likely)
+        exact = shared_supports(holdings.parts, likely, self.limit, self.whole)
         *sums, missing = (each + self.noise.draw(squares, bits=bits) for each in exact)
         return sums, missing
 
-    def squared_sensitivity(self, itemsets: int) -> int:
+    def squared_sensitivity(self, likely: Likely) -> int:
         """How far one unit moves all sums, and what is missing, in L2."""
-        return (min(self.times * self.held, itemsets) + 1) * self.whole**2
-
-    def shares(self, itemsets: int) -> list[int]:
-        """What a unit adds that holds 0, 1, … of the itemsets: a share of √(B/h), rounded down, at most the whole."""
-        square = self.whole**2 * self.held
-        return [min(self.whole, isqrt(square // max(1, held))) for held in range(itemsets + 1)]
+        square = likely.heaviest**2
+        moved = min(self.times * self.limit * square, sum(weight**2 for weight in likely.weights))
+        return (moved + square) * self.whole**2
 
 
-def uncertain(counts: Counts, itemsets: Iterable[Itemset], goal: Goal, exhausted: int) -> tuple[list[Itemset], float]:
-    """Those of the itemsets near the border of what is wanted, and what their supports are taken to lack."""
-    lack = _LACK * exhausted
-    wanted = [itemset for itemset in itemsets if len(itemset) >= goal.sizes[0]]
-    border = goal.border(sorted(map(counts.support, wanted)))
-
-    def is_near(itemset: Itemset) -> bool:
-        return border is None or abs(counts.support(itemset) - border) < _NEAR * counts.deviation(itemset) + lack
-
-    return list(filter(is_near, wanted)), lack
+def noisy_loads(
+    holdings: Holdings, likely: Likely, noise: Noise, times: int, *, bits: BitSource, ends: Sequence[int] = LOADS
+) -> list[int]:
+    """How many units have a load beyond each end, up to the next one."""
+    exact = loads_of_units(holdings.parts, likely, ends)
+    return [each + noise.draw(times, bits=bits) for each in exact]
 
 
-def shared_supports(parts: Iterable[HeldItems], itemsets: Sequence[Itemset], shares: Sequence[int]) -> list[int]:
+def best_limit(histogram: Sequence[float], likely: Likely, noise: Noise, times: int) -> int:
+    """The one of `LOADS` with the least noise, and the least that units of larger loads leave out.
+
+    Args:
+        histogram: of loads, with noise.
+        likely: what is counted.
+        noise: that the sums get.
+        times: how many units' contributions come or go.
+    """
+    rows = zip(likely.supports, likely.weights, strict=True)
+    load = max(1.0, sum(support * (weight / likely.heaviest) ** 2 for support, weight in rows))
+    middles = [sqrt(low * high) for low, high in zip(LOADS, (*LOADS[1:], 2 * LOADS[-1]), strict=True)]
+    beyond = list(zip(middles, histogram, strict=True))
+
+    def error(limit: int) -> float:
+        lost = sum(max(0.0, units) * (middle - sqrt(middle * limit)) for middle, units in beyond if middle > limit)
+        return float(noise.variance(times * limit + 1)) / likely.least**2 + (_LOSS * lost / load) ** 2
+
+    return min(LOADS, key=error)
+
+
+def loads_of_units(parts: Iterable[HeldItems], likely: Likely, ends: Sequence[int]) -> list[int]:
+    """Without noise, in squares of the heaviest weight. Private.
+
+    Smaller loads are not counted: places without a unit have none, and how many there are is private.
+    """
+    totals = np.zeros(len(ends) + 1, np.int64)
+    for part in parts:
+        classes = np.searchsorted(np.array(ends) * likely.heaviest**2, _loads(part, likely))
+        totals += part.times * np.bincount(classes, minlength=len(totals))
+    return [int(total) for total in totals[1:]]
+
+
+def shared_supports(parts: Iterable[HeldItems], likely: Likely, limit: int, whole: int) -> list[int]:
     """What all units add to each of the itemsets, and at last what is missing: of each unit the whole, less its share.
 
     Args:
         parts: who holds what. Private.
-        itemsets: that are counted.
-        shares: what a unit adds that holds 0, 1, … of them.
+        likely: what is counted.
+        limit: the largest load of a unit that adds whole weights, in squares of the heaviest weight.
+        whole: what it adds, times the weight.
     """
-    totals = [0] * (len(itemsets) + 1)
+    totals = [0] * (len(likely.itemsets) + 1)
     for part in parts:
-        held = np.zeros(part.width * WORD, np.uint16)
-        for itemset in itemsets:
-            held += _bits(part, itemset)
-        for place, itemset in enumerate(itemsets):
-            totals[place] += part.times * _sum_of(shares, held[_bits(part, itemset).view(np.bool_)])
-        totals[-1] += part.times * _sum_of([shares[0] - share for share in shares], held)
+        shares = _shares(_loads(part, likely), limit * likely.heaviest**2, whole)
+        for place, (itemset, weight) in enumerate(zip(likely.itemsets, likely.weights, strict=True)):
+            totals[place] += part.times * weight * int(shares[_holders(part, itemset)].sum())
+        totals[-1] += part.times * likely.heaviest * int((whole - shares).sum())
     return totals
 
 
-def _sum_of(values: Sequence[int], places: NDArray[np.uint16]) -> int:
-    """Exact, of any number of places."""
-    numbers = np.bincount(places, minlength=len(values)).tolist()
-    return sum(value * number for value, number in zip(values, numbers, strict=True))
+def _loads(part: HeldItems, likely: Likely) -> Numbers:
+    """Of each unit; 0 in places behind the last one."""
+    loads = np.zeros(part.width * WORD, np.int64)
+    for itemset, weight in zip(likely.itemsets, likely.weights, strict=True):
+        np.add(loads, weight**2, out=loads, where=_holders(part, itemset))
+    return loads
 
 
-def _bits(part: HeldItems, itemset: Itemset) -> NDArray[np.uint8]:
-    return np.unpackbits(part.holders(itemset).view(np.uint8), bitorder="little")
+def _shares(loads: Numbers, limit: int, whole: int) -> Numbers:
+    """Of each load q, what the unit adds times a weight: √(limit/q) of the whole, rounded down, at most the whole."""
+    values, places = np.unique(loads, return_inverse=True)
+    square = whole**2 * limit
+    return np.array([min(whole, isqrt(square // max(1, load))) for load in values.tolist()], np.int64)[places]
+
+
+def _holders(part: HeldItems, itemset: Itemset) -> NDArray[np.bool_]:
+    return np.unpackbits(part.holders(itemset).view(np.uint8), bitorder="little").view(np.bool_)

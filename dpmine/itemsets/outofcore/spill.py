@@ -40,7 +40,7 @@ _ZEROS = 1 << 20  # bytes that are written at once
 _ADVICE = "set TMPDIR to a folder on a disk with room, or raise `memory`."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # there are many
 class Extent:
     """A stretch of the file, in bytes."""
 
@@ -112,7 +112,7 @@ class SpillFile:
             return reader.read_all()
 
 
-MOST_WAYS = 256
+MOST_WAYS = 64  # each chunk of rows leaves a small table per way
 _SPARE_WAYS = 2  # hashes do not divide evenly, and a list holds more lines than rows
 _DEEPEST = 4  # divisions after which a partition that is too large holds one unit that is too large
 

@@ -46,12 +46,12 @@ def association_rules(
 
     The confidence is the share of units with A ∪ C in one basket among the units with A in one basket.
 
-    Returns a frame, one row per rule, by falling confidence, then by falling support, then by items. Its columns are
-    antecedents and consequents (frozensets), noisy_support (Int64, of A ∪ C, in units), and support where units are
-    given. Each measure is a float with its bounds, <measure>_low and <measure>_high. With probability `release.level`
-    or more, all bounds of all measures hold together (for the true measures, in units, wherever those exist). Bounds
-    are rounded outwards. Conviction is infinite where C misses no unit with A. Lift is NaN where C has no unit. A
-    rule whose antecedent has the released support 0 has no confidence and is left out.
+    Returns a frame, the surest rules first: by the falling lower end of the confidence, then by confidence, by support
+    and by items. Its columns are antecedents and consequents (frozensets), noisy_support (Int64, of A ∪ C, in units),
+    and support where units are given. Each measure is a float with its bounds, <measure>_low and <measure>_high. With
+    probability `release.level` or more, all bounds of all measures hold together (for the true measures, in units,
+    wherever those exist). Bounds are rounded outwards. Conviction is infinite where C misses no unit with A. Lift is
+    NaN where C has no unit. A rule whose antecedent has the released support 0 has no confidence and is left out.
 
     Raises BadParameter for supports as drawn, for itemsets without their subsets, and for parameters out of range.
     Source: Agrawal, Imieliński & Swami 1993 (confidence); Brin, Motwani, Ullman & Tsur 1997 (lift, conviction);
@@ -132,8 +132,9 @@ class _Rule:
         return cls((antecedent, consequent), supports[antecedent], supports[consequent], supports[union])
 
     def rank(self) -> tuple[Any, ...]:
-        """Rules are listed by this."""
-        return -Fraction(self.both.value, self.antecedent.value), -self.both.value, *map(sort_key, self.names)
+        """Rules are listed by this: noise makes large confidences of small supports, but no large lower ends."""
+        value, low, _ = _confidence(self)
+        return -low, -value, -self.both.value, *map(sort_key, self.names)
 
 
 def number_of_units(units: int) -> int:

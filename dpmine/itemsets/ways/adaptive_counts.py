@@ -31,7 +31,7 @@ from dpmine.itemsets.best_first.plan import (
     likely_shares,
 )
 from dpmine.itemsets.best_first.recount import count_again
-from dpmine.itemsets.best_first.together import Together, uncertain
+from dpmine.itemsets.best_first.together import Likely, Together
 from dpmine.itemsets.best_first.weighed import learn_from_weights
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.release.supports import LARGEST_SUPPORT, Consistency, SupportRelease
@@ -287,9 +287,10 @@ class AdaptiveCounts:
         errors = Errors(of_mean, self._units_error, 0 if exact.hidden is None else exhausted + of_mean(1))
         supports: dict[Itemset, Support] = {}
         if plan.together:
-            unsure, lack = uncertain(counts, search.counted, goal, exhausted)
-            together = Together(items.noise.part(plan.together), planner.changes, 1 - _outside(plan))
-            supports = together.count(holdings, counts, unsure, lack, bits)
+            likely = Likely.of(counts, search.counted, goal, exhausted)
+            budget, times, level = items.noise.part(plan.together), planner.changes, 1 - _outside(plan)
+            together = Together.planned(budget, times, level, holdings, likely, bits=bits)
+            supports = together.count(holdings, counts, likely, bits)
         bounds = Bounds.of(counts, search.counted, errors, supports)
         above = bounds.largest(search.frontier) if search.counted else None
         return CountedItemsets(tuple(items.codes.tolist()), bounds, self._units(gauge), above, items.noise)

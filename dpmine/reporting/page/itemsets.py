@@ -192,7 +192,7 @@ def _rule_tables(document: Document, words: UnitWords) -> tuple[PageTable, ...]:
         meaning = f"{meaning} {lift} It is 1 where the items on the left make no difference."
     meaning = meaning.format(many=words.many, one=words.one)
     many = len(rules) > _MOST_RULES
-    return (PageTable("Association rules, by confidence", columns, numbers=2, folded=many, meaning=meaning),)
+    return (PageTable("Association rules, the surest first", columns, numbers=2, folded=many, meaning=meaning),)
 
 
 _ONE_BASKET = (

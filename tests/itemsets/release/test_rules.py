@@ -87,12 +87,14 @@ def test_the_rules_and_their_order(known: SupportRelease, units: int | None, lea
     wanted = []
     for rule in all_rules(known.itemsets):
         x, a, _ = values_of(known, rule, units)
+        (low, _), (_, high), _ = boxes(known, rule, units)
         if a and x / a >= float(least):
-            wanted.append((-Fraction(x, a), -x, sorted(rule[0]), sorted(rule[1])))
+            wanted.append((-Fraction(low, high), -Fraction(x, a), -x, sorted(rule[0]), sorted(rule[1])))
     frame = association_rules(known, units=units, min_confidence=least)
     found = [(sorted(antecedent), sorted(consequent)) for antecedent, consequent in rules_in(frame)]
-    assert found == [(antecedent, consequent) for _, _, antecedent, consequent in sorted(wanted)]
-    assert frame["noisy_support"].tolist() == [-negative for _, negative, _, _ in sorted(wanted)]
+    assert found == [(antecedent, consequent) for *_, antecedent, consequent in sorted(wanted)]
+    assert frame["noisy_support"].tolist() == [-negative for _, _, negative, _, _ in sorted(wanted)]
+    assert frame["confidence_low"].is_monotonic_decreasing
 
 
 @given(releases(), st.sampled_from([None, 1, 5, 9, 14]))

@@ -17,7 +17,7 @@ from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.best_first.counts import Capped, Centred, Odd, Plain, Signed
 from dpmine.itemsets.best_first.order import Goal
-from dpmine.itemsets.best_first.plan import Gauge, LikelyItemset, Planner, likely_itemsets, likely_shares
+from dpmine.itemsets.best_first.plan import Gauge, LikelyItemset, Plan, Planner, likely_itemsets, likely_shares
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace, SupportNoise
 from dpmine.itemsets.ways.best_first import BestFirst
 from dpmine.itemsets.ways.registry import build_way
@@ -53,24 +53,32 @@ def test_the_best_are_found_where_noise_is_small(
 
 
 @pytest.mark.parametrize(
-    ("replaced", "several", "noisy", "kind"),
-    [
-        (False, False, False, Signed),
-        (True, False, False, Odd),
-        (False, True, False, Centred),
-        (True, True, False, Plain),
-        (True, False, True, Capped),
-    ],
+    ("replaced", "several", "kind"),
+    [(False, False, Signed), (True, False, Odd), (False, True, Centred), (True, True, Plain)],
 )
+@pytest.mark.parametrize("thin", [True, False])
 def test_what_is_counted_follows_from_public_facts_and_released_numbers(
-    replaced: bool, several: bool, noisy: bool, kind: type
+    replaced: bool, several: bool, kind: type, thin: bool
 ) -> None:
+    """Where a unit holds few of the likely itemsets, all are counted together in the end; so few counts need no cap."""
     relation = Neighbors.REPLACE_ONE if replaced else Neighbors.ADD_REMOVE
-    rho = Fraction(1, 1000) if noisy else Fraction(1000)
-    noise = DiscreteGaussian(rho)
-    plan = Planner(Goal((1, 12), 100), noise.variance, relation, several).plan([20.0] * 200, Gauge(10_000, 1.0, 1.0))
+    plan = planner_of(5, relation, several).plan([1000.0 if thin else 9999.0] * 20, Gauge(10_000, 1.0, 1.0))
     assert type(plan.kind) is kind
-    assert plan.sensitivity == (41 if noisy else plan.counts)
+    assert plan.sensitivity == plan.counts
+    assert (plan.together, plan.again > 0) == (Fraction(1, 2) if thin else 0, not thin)
+
+
+@pytest.mark.parametrize("several", [True, False])
+@pytest.mark.parametrize("relation", Neighbors)
+def test_thin_data_are_counted_with_a_cap_and_together(relation: Neighbors, several: bool) -> None:
+    """A unit holds four of the likely itemsets."""
+    plan = planner_of(100, relation, several).plan([200.0] * 200, Gauge(10_000, 1.0, 1.0))
+    times = 2 if relation is Neighbors.REPLACE_ONE else 1
+    assert plan == Plan(Capped(43), 250, 1 + times * 43, 0, Fraction(1, 2))
+
+
+def planner_of(k: int, relation: Neighbors, several: bool) -> Planner:
+    return Planner(Goal((1, 12), k), DiscreteGaussian(Fraction(1)).variance, relation, several)
 
 
 def test_cells_are_counted_where_they_have_far_less_noise() -> None:

@@ -17,7 +17,7 @@ from dpmine.auditing import Claim, RowSets, ScoreVectors
 from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts, Kind, Odd, Signed
 from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.itemsets.best_first.order import SLACK, Goal, NoisyWeights, Search
-from dpmine.itemsets.best_first.together import Together
+from dpmine.itemsets.best_first.together import Likely, Together, noisy_loads
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.ways.basis import Basis
 from dpmine.itemsets.ways.best_first import BestFirst
@@ -55,6 +55,7 @@ EPSILON, NEAR, REST = Fraction(8), range(-9, 10), Fraction(1, 10**3)
 """Of cells: their budget with the choice, noises that are enumerated, and a δ for those that are not."""
 TOGETHER = DiscreteGaussian(Fraction(3, 2))
 """Of itemsets that are counted at once."""
+ALL_ITEMS = Likely([(item,) for item in range(ITEMS)], [1] * ITEMS, [1.0] * ITEMS, 1.0, 0.0, heaviest=1)
 REACH = 4
 """Beyond which noise is not enumerated: of variance 1, 7 in 10^6 of its probability; of scale 1/2, 8 in 10^5."""
 
@@ -232,7 +233,7 @@ class CountedTogether:
 
     @property
     def _squares(self) -> int:
-        return self.together.squared_sensitivity(ITEMS)
+        return self.together.squared_sensitivity(ALL_ITEMS)
 
     def law(self, rows: Sequence[frozenset[int]]) -> Lists:
         """Over all noises, of which none is beyond four deviations."""
@@ -255,8 +256,34 @@ class CountedTogether:
     def run(self, rows: Sequence[frozenset[int]], bits: BitSource) -> Any:
         """All sums, and what is missing."""
         held = Holdings([baskets_of(_units(rows), ITEMS)], range(ITEMS))
-        sums, missing = self.together.released(held, [(item,) for item in range(ITEMS)], bits)
+        sums, missing = self.together.released(held, ALL_ITEMS, bits)
         return (*sums, missing)
+
+
+@dataclass(frozen=True)
+class Loads:
+    """How many units hold two of the three items, and all."""
+
+    times: int
+
+    def law(self, rows: Sequence[frozenset[int]]) -> Lists:
+        """Over all noises, of which none is beyond four deviations."""
+        variance = float(TOGETHER.variance(self.times))
+        reach = range(-round(REACH * sqrt(variance)), round(REACH * sqrt(variance)) + 1)
+        masses = {noise: exp(-(noise**2) / (2 * variance)) for noise in reach}
+        exact = [sum(len(row) == size for row in rows) for size in (2, 3)]
+        total = sum(masses.values())
+        return {
+            tuple(each + noise for each, noise in zip(exact, noises, strict=True)): prod(
+                masses[noise] / total for noise in noises
+            )
+            for noises in product(reach, repeat=len(exact))
+        }
+
+    def run(self, rows: Sequence[frozenset[int]], bits: BitSource) -> Any:
+        """The histogram."""
+        held = Holdings([baskets_of(_units(rows), ITEMS)], range(ITEMS))
+        return tuple(noisy_loads(held, ALL_ITEMS, TOGETHER, self.times, bits=bits, ends=(1, 2)))
 
 
 @dataclass(frozen=True)
@@ -290,6 +317,8 @@ def lists() -> Mapping[str, Listed]:
         found[f"best_first, three counts, pure, {relation}"] = Listed(pure, of_pure(pure), rows)
         joint = CountedTogether(counted.way, together(relation))
         found[f"best_first, counted together, {relation}"] = Listed(joint, at_five(TOGETHER), rows)
+        loads = Loads(1 + (relation is Neighbors.REPLACE_ONE))
+        found[f"best_first, loads of units, {relation}"] = Listed(loads, at_five(TOGETHER), rows)
         found[f"discover, {relation}"] = Listed(DiscoveredList(discovered), of_zcdp(charge(discovered)), rows)
     return found
 
@@ -313,6 +342,9 @@ def broken_lists() -> Mapping[str, Listed]:
             joint,
             at_five(TOGETHER),
             RowSets(BASKETS, Neighbors.ADD_REMOVE, sizes=(2, 4)),
+        ),
+        "loads at the sensitivity of add-remove": Listed(
+            Loads(1), Claim(8, delta_at(TOGETHER.zcdp.rho, Fraction(8))), rows
         ),
         "cells at the sensitivity of add-remove": Listed(
             Cells(Basis(1, relation, DiscreteLaplace(EPSILON), 1)), Claim(EPSILON, REST), rows
@@ -360,7 +392,7 @@ def of_pure(way: CountedBestFirst) -> Claim:
 
 def together(relation: Neighbors) -> Together:
     """A unit may hold one itemset and add a whole; ρ = 3/2."""
-    return Together(TOGETHER, 1 + (relation is Neighbors.REPLACE_ONE), NONE, held=1, whole=1)
+    return Together(TOGETHER, 1 + (relation is Neighbors.REPLACE_ONE), NONE, limit=1, whole=1)
 
 
 def at_five(noise: SupportNoise) -> Claim:
