@@ -49,19 +49,22 @@ class Charges:
     amounts: Mapping[str, Amount] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, ledger: Ledger, dataset: str, jobs: Iterable[Job], *, all_parts: bool = False) -> Charges:
-        """Those on the data set, or its part, that is named, or on all of its parts. Raises BadLedger."""
+    def of(
+        cls, ledger: Ledger, dataset: str, jobs: Iterable[Job], *, all_parts: bool = False, settled: bool = True
+    ) -> Charges:
+        """Those on the data set, or its part, that is named, or on all of its parts; as `among`. Raises BadLedger."""
         recurring = [job for job in jobs if job.key]
         name, part = name_and_part(dataset)
         if not recurring or ledger.known(name) is None:
             return cls()
-        return cls.among(ledger.history(name), recurring, None if all_parts else part)
+        return cls.among(ledger.history(name), recurring, None if all_parts else part, settled=settled)
 
     @classmethod
-    def among(cls, history: Iterable[Entry], jobs: Iterable[Job], part: str | None) -> Self:
+    def among(cls, history: Iterable[Entry], jobs: Iterable[Job], part: str | None, *, settled: bool = True) -> Self:
         """Those among the entries of a data set that are on the part; None for any part.
 
-        A reservation counts until it is settled, and then what it came to.
+        A reservation counts until it is settled, and then what it came to. Unless `settled`, it counts whole: what runs
+        came to is an outcome, and only the most that they could have come to is a guarantee.
         """
         digests = {job.key.rpartition(" ")[2] for job in jobs}
         charges: dict[int, tuple[str, Amount]] = {}
@@ -69,7 +72,7 @@ class Charges:
             mark = _MARK.search(entry.job) if entry.kind in {Kind.CHARGE, Kind.RESERVE} else None
             if mark and mark[2] in digests and part in {None, entry.part}:
                 charges[entry.number] = f"{mark[1]} {mark[2]}", entry.amount
-            elif entry.kind == Kind.SETTLE and entry.reservation in charges:
+            elif settled and entry.kind == Kind.SETTLE and entry.reservation in charges:
                 charges[entry.reservation] = charges[entry.reservation][0], entry.amount
         amounts: dict[str, Amount] = {}
         for key, amount in charges.values():
@@ -119,10 +122,17 @@ class PastWindow:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All windows so far, in order, and what they were charged together for each unit."""
+    """All windows so far, and the jobs beside them that do not recur.
+
+    Attributes:
+        windows: in order.
+        charge: what all of this came to together, for each unit.
+        most: what it could have come to, whatever the outcomes.
+    """
 
     windows: tuple[PastWindow, ...]
     charge: Amount
+    most: Amount
 
 
 @dataclass(frozen=True, slots=True)

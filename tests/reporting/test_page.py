@@ -296,7 +296,7 @@ def test_odd_numbers_in_a_stored_result_do_not_end_the_page(name: str, report: R
     for other in (other for odd in ODD_NUMBERS for other in altered(document, odd)):
         assert body_of(outcome.job.kind, other).answer
         windows = PastWindow("W1", {name: document}, charged=True), PastWindow("W2", {name: other}, charged=True)
-        assert windows_of(Timeline(windows, Amount())).jobs
+        assert windows_of(Timeline(windows, Amount(), Amount())).jobs
 
 
 def test_a_stored_table_that_was_cut() -> None:

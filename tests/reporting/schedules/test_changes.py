@@ -55,7 +55,7 @@ def test_what_is_not_compared_is_not_said_to_be_missing(now: str, said: str) -> 
         {"itemsets": [{"items": items.split(), "noisy_support": 9, "interval": [0, 9]}]} for items in ("a b", now)
     ]
     windows = tuple(PastWindow(f"W{number}", {"Pairs": each}, charged=True) for number, each in enumerate(stored))
-    (job,) = windows_of(Timeline(windows, Amount())).jobs
+    (job,) = windows_of(Timeline(windows, Amount(), Amount())).jobs
     assert said in job.remarks[0]
 
 
@@ -179,5 +179,5 @@ def test_the_page_says_which_windows_have_no_result(tmp_path: Path) -> None:
 def test_a_result_that_was_changed_by_hand_does_not_stop_the_page(altered: dict[str, Any]) -> None:
     stored = {**document({"a b": 9}, NOISES[0], left_out=1).entries, **altered}
     windows = [PastWindow("W1", {"Pairs": stored}, charged=True), PastWindow("W2", {"Pairs": stored}, charged=True)]
-    (shown,) = windows_of(Timeline(tuple(windows), Amount())).jobs
+    (shown,) = windows_of(Timeline(tuple(windows), Amount(), Amount())).jobs
     assert shown.remarks == ("Pairs: a stored result cannot be shown; restore its file.",)
