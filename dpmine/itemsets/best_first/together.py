@@ -1,4 +1,4 @@
-"""Supports of the likely itemsets, counted once more and all at once: units that hold many of them add less to each.
+"""Supports of the likely itemsets, counted once more and all at once. Units that hold many of them add less to each.
 
 Each itemset has a weight, the smaller the more units have it: so no relative error is much larger than others. A unit's
 load is the sum of the squared weights of those it holds. A unit of load q adds √(B/q) of its weights, at most 1, so
