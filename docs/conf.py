@@ -18,15 +18,20 @@ extensions = [
     "command_line",
     "plain_docstrings",
     "repository_pages",
+    "search_texts",
+    "short_menu",
 ]
-exclude_patterns = ["_extensions"]
+exclude_patterns = ["_extensions", "_static"]
 
 html_theme = "furo"
 html_title = f"dpmine {__version__}"
 html_show_copyright = False
 html_show_sourcelink = False
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 
+myst_enable_extensions = ["attrs_block", "deflist"]  # of the options of commands
 myst_heading_anchors = 3
 highlight_language = "none"  # blocks say their language; indented ones are often shell and Python mixed
 

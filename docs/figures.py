@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
+from html import escape
 from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,10 @@ from dpmine.io.atomic import new_figure, write_picture
 from dpmine.selection.recommend import Shape
 from dpmine.selection.universes.protocol import MANY_DUMMIES
 from dpmine.zcdp import rho_at
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from diagrams import DIAGRAMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,6 +159,7 @@ def draw_year() -> Any:
 
 
 FIGURES = {
+    **DIAGRAMS,
     "explanation/supports.svg": draw_supports,
     "explanation/success.svg": draw_success,
     "decide/beliefs.svg": draw_beliefs,
@@ -162,14 +168,24 @@ FIGURES = {
 }
 
 
+def accessible(text: str, drawing: Callable[[], Any]) -> str:
+    """A drawing with a role and a title for those who hear it: the first line of its function's docstring."""
+    title = escape((drawing.__doc__ or "").partition("\n")[0])
+    return text.replace("<svg ", '<svg role="img" aria-labelledby="title" ', 1).replace(
+        ">\n <metadata>", f'>\n <title id="title">{title}</title>\n <metadata>', 1
+    )
+
+
 def draw(folder: Path) -> None:
     """All figures, in folders of a folder."""
     from matplotlib import rc_context
 
     for name, drawing in FIGURES.items():
+        target = folder / name
+        target.parent.mkdir(exist_ok=True)
         with rc_context({"svg.fonttype": "none", "font.size": 9, "path.simplify": False}):
-            (folder / name).parent.mkdir(exist_ok=True)
-            write_picture(drawing(), folder / name)
+            write_picture(drawing(), target)
+        target.write_text(accessible(target.read_text(encoding="utf-8"), drawing), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from dpmine.itemsets.exact_supports import frozensets
 from dpmine.itemsets.transactions.interface import starts_of
 from dpmine.itemsets.transactions.lists import ItemsetLists, ListRoom, taken
 from dpmine.itemsets.transactions.memory import MemoryBudget
+from dpmine.options.explained import explained_by
 from dpmine.parameters import least_count
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def fpgrowth(
     return _frequent(df, min_support, max_len, _teller(verbose), names=use_colnames, gaps=null_values)
 
 
+@explained_by(fpgrowth.__doc__)
 def apriori(
     df: pd.DataFrame,
     min_support: float = 0.5,
@@ -92,8 +94,11 @@ def apriori(
 ) -> pd.DataFrame:
     """All itemsets of a one-hot frame with a support of at least `min_support`. NOT private.
 
-    `low_memory` and `n_jobs` are accepted and change nothing. The other parameters, the result, and what is raised are
-    those of `fpgrowth`; itemsets are counted in the same way.
+    Args:
+        low_memory: accepted, and changes nothing.
+        n_jobs: accepted, and changes nothing.
+
+    The result, and what is raised, are as from `fpgrowth`; itemsets are counted in the same way.
 
     Example:
         >>> import pandas as pd
@@ -115,6 +120,7 @@ def apriori(
     return found
 
 
+@explained_by(fpgrowth.__doc__)
 def hmine(
     df: pd.DataFrame,
     min_support: float = 0.5,
@@ -124,7 +130,7 @@ def hmine(
 ) -> pd.DataFrame:
     """All itemsets of a one-hot frame with a support of at least `min_support`. NOT private.
 
-    The parameters, the result, and what is raised are those of `fpgrowth`; itemsets are counted in the same way.
+    The result, and what is raised, are as from `fpgrowth`; itemsets are counted in the same way.
 
     Example:
         >>> import pandas as pd
@@ -138,6 +144,7 @@ def hmine(
     return _frequent(df, min_support, max_len, _teller(verbose), names=use_colnames)
 
 
+@explained_by(fpgrowth.__doc__)
 def fpmax(
     df: pd.DataFrame,
     min_support: float = 0.5,
@@ -148,8 +155,11 @@ def fpmax(
 ) -> pd.DataFrame:
     """The maximal itemsets of a one-hot frame: no superset has a support of at least `min_support`. NOT private.
 
-    `max_len` leaves out the maximal itemsets that have more items. Where entries are missing, an itemset is maximal if
-    no superset is looked for. The parameters, the columns, the order, and what is raised are those of `fpgrowth`.
+    Args:
+        max_len: leaves out the maximal itemsets that have more items; None: lists all.
+
+    Where entries are missing, an itemset is maximal if no superset is looked for. The columns, the order, and what is
+    raised are as from `fpgrowth`.
 
     Example:
         >>> import pandas as pd

@@ -9,6 +9,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, Self
 
+from dpmine.options.explained import explained_by
 from dpmine.parameters import named
 
 
@@ -22,7 +23,7 @@ class Neighbors(StrEnum):
 
     @classmethod
     def parse(cls, value: str | Neighbors) -> Neighbors:
-        """The relation of that name, dashes or underscores; BadParameter otherwise."""
+        """The relation named `value`, dashes or underscores; BadParameter otherwise."""
         return value if isinstance(value, cls) else named(cls, "neighbors", value)
 
 
@@ -46,7 +47,7 @@ class Zcdp:
 
     @classmethod
     def implied(cls, epsilon: Fraction, delta: Fraction) -> Zcdp:
-        """What (ε, δ)-privacy implies: ρ = ε²/2, and the same δ."""
+        """What privacy at `epsilon` and `delta` implies: ρ = ε²/2, and the same δ."""
         return cls(epsilon**2 / 2, delta)
 
 
@@ -54,9 +55,15 @@ class Zcdp:
 class Guarantee:
     """(ε, δ)-differential privacy for one privacy unit under a neighbour relation.
 
-    `private` is False when nothing is guaranteed; `notes` then say why; `epsilon` and `delta` are what was asked for.
-    `assertion` is what the caller asserts, such as "one row each", and nothing checks; "" for nothing.
-    `concentrated` is what is proved of the run under zCDP beyond what (ε, δ) implies; None for no more than that.
+    Attributes:
+        epsilon: ε, exactly.
+        delta: δ, exactly.
+        neighbors: which data sets are hard to distinguish.
+        unit: the name of the privacy unit.
+        private: False when nothing is guaranteed; `epsilon` and `delta` are then what was asked for.
+        notes: remarks for readers; without a guarantee they say why there is none.
+        assertion: what the caller asserts, such as "one row each", and nothing checks; "" for nothing.
+        concentrated: what is proved of the run under zCDP beyond what (ε, δ) implies; None for no more than that.
 
     Example:
         >>> print(Guarantee(Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE, unit="customer"))
@@ -101,7 +108,7 @@ class Guarantee:
         return replace(self, notes=(*self.notes, *notes))
 
     def grouped(self, rows: int, delta: Fraction) -> Self:
-        """The guarantee for `rows` records together: `rows` times the ε of one, and the given δ."""
+        """The guarantee for `rows` records together: `rows` times the ε of one, and δ = `delta`."""
         return replace(self, epsilon=self.epsilon * rows, delta=delta, concentrated=None)
 
     def without_privacy(self, reason: str) -> Self:
@@ -133,6 +140,7 @@ class Guarantee:
         return f"{terms} per {unit}, neighbours {str(self.neighbors).replace('_', '-')}"
 
 
+@explained_by(Guarantee.__doc__)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExPostGuarantee(Guarantee):
     """The privacy loss of a run whose loss depends on its outcome, so that it is known only when the run has ended.
@@ -141,6 +149,10 @@ class ExPostGuarantee(Guarantee):
     Pr[A(D) ∈ S] ≤ E[e^{ex_post_epsilon(o)}; o = A(D') ∈ S] + δ.
     Before the run only (`epsilon`, `delta`) could be guaranteed, and a budget must reserve that. Afterwards it settles
     `ex_post_epsilon`, and sums of settled charges hold for all runs together.
+
+    Attributes:
+        ex_post_epsilon: ε of the outcome that the run had.
+
     Source: Ligett et al. 2017, Definitions 2.2 and 2.3. Proof: docs/proofs/models/above_threshold.md.
     """
 

@@ -45,7 +45,7 @@ _WEAK = {
 def load_arrow(*, frugal: bool) -> None:
     """Load Arrow without pandas, and where memory is limited with an allocator that returns it at once (measured).
 
-    Arrow loads pandas, 50 MB and 0.3 s, at the first value that it makes, if pandas is there at that moment. What
+    Arrow loads pandas, 50 MB and 0.3 s, at the first value that it makes, if pandas is there then. What
     converts to pandas loads it later. For the process of a command alone: a program may hand over frames of pandas.
     """
     if frugal:

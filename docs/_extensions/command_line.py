@@ -1,7 +1,8 @@
-"""The page of the command line is made of what `--help` prints, at every build."""  # noqa: INP001
+"""The page of the command line is made of what `--help` says, at every build."""  # noqa: INP001
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from dpmine_cli.program import group
@@ -13,22 +14,42 @@ if TYPE_CHECKING:
 
 PAGE = "reference/command_line"
 PLACE = "<!-- commands -->\n"
-WIDTH = 100
+MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~$^])")
+EXAMPLE = "Example: "
 
 
-def helps(command: Any, context: Any) -> Iterator[tuple[str, str]]:
-    """The path of a command and its help, and the same for all below it."""
-    yield context.command_path, command.get_help(context)
-    for name, below in getattr(command, "commands", {}).items():
-        yield from helps(below, type(context)(below, info_name=name, parent=context, terminal_width=WIDTH))
+def literal(text: str) -> str:
+    """Markdown of a paragraph of help: examples are code, all else is taken literally."""
+    words = " ".join(text.split())
+    if words.startswith(EXAMPLE):
+        return f"```text\n{words.removeprefix(EXAMPLE)}\n```"
+    return MARKUP.sub(r"\\\1", words)
+
+
+def definitions(records: list[tuple[str, str]]) -> str:
+    """A definition list: what is typed, and what it means."""
+    entries = (
+        f"`` {typed.removesuffix(' <list[str]>')} ``\n: {literal(meaning) or '—'}\n" for typed, meaning in records
+    )
+    return "\n".join(["{.options}", *entries]) if records else ""
+
+
+def helps(command: Any, context: Any) -> Iterator[str]:
+    """A command and all below it, a heading each: what it does, how it is typed, its arguments and options."""
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    about = (literal(paragraph) for paragraph in re.split(r"\n\s*\n", command.help or ""))
+    below = {name: each for name, each in getattr(command, "commands", {}).items() if not each.hidden}
+    records = [record for each in command.get_params(context) if (record := each.get_help_record(context))]
+    records += [(name, each.get_short_help_str(limit=1000)) for name, each in below.items()]
+    yield "\n\n".join([f"## {context.command_path}", *about, f"```text\n{usage}\n```", definitions(records)])
+    for name, each in below.items():
+        yield from helps(each, type(context)(each, info_name=name, parent=context))
 
 
 def page() -> str:
-    """All commands as Markdown, a heading each."""
+    """All commands as Markdown."""
     root = group()
-    context = root.make_context("dpmine", [], resilient_parsing=True, terminal_width=WIDTH)
-    parts = [f"## {path}\n\n```text\n{text.rstrip()}\n```\n" for path, text in helps(root, context)]
-    return "\n".join(parts)
+    return "\n\n".join(helps(root, root.make_context("dpmine", [], resilient_parsing=True)))
 
 
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:

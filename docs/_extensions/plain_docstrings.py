@@ -17,7 +17,7 @@ PAGE = re.compile(r"\bdocs/([\w/-]+)\.md\b")
 
 def plain(line: str) -> str:
     """The line with everything outside backticks taken literally."""
-    if line.lstrip().startswith(">>>"):
+    if line.lstrip().startswith((">>>", "...")):
         return line
     parts = CODE.split(line)
     return "".join(part if part.startswith("`") else _literal(part) for part in parts)

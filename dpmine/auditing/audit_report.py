@@ -91,7 +91,7 @@ class AuditReport(ShownAsText):
         return json.dumps(self.to_dict())
 
     def plot(self, path: str | Path) -> None:
-        """Write a picture (.svg or .png): a bar for the ε measured in every row, and a tick at the ε claimed.
+        """Write a picture to `path` (.svg or .png): a bar for the ε measured in every row, and a tick at the ε claimed.
 
         Raises BadParameter for another suffix, UnreadableFile where nothing can be written.
         """

@@ -31,6 +31,13 @@ def epsilon_lower_bound(
 ) -> float:
     """A lower bound on the ε of code that is run on two neighbouring inputs. It is 0 when the samples show nothing.
 
+    Args:
+        run: makes one outcome on an input; it takes no argument.
+        run_neighbor: the same on the neighbouring input.
+        samples: how often each of them is run.
+        confidence: with which the bound holds, below 1.
+        delta: δ of the claim; None: 0.
+
     Each callable is run `samples` times. The first quarter of the outcomes chooses an event and a direction. The rest,
     which is independent of that choice, measures its two probabilities.
     Law: let the code be (ε, δ)-differentially private and its runs independent. The returned value is then above ε with

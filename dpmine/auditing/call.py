@@ -57,8 +57,8 @@ def audit(
     """Measured privacy against claimed privacy: of dpmine's own mechanisms, or of code of yours.
 
     **Without arguments, or with a name**, the mechanisms of dpmine are audited from their exact output distributions.
-    The options are those of `dpmine audit`: `epsilon`, `delta`, `thorough`, `lists`. `progress` is called with the
-    fraction done.
+    They claim `epsilon` and `delta`. With `thorough` more pairs of neighbours are tried, with `lists` whole lists of 2
+    and 3 are audited. `progress` is called with the share that is done.
 
     **With a mechanism, a claim and neighbours**, that mechanism is audited:
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -22,7 +22,7 @@ from dpmine.options.names import CSV, ENCODINGS, FORMS, PARQUET, QUOTES
 from dpmine.parameters import one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dpmine.options.names import Form
 
@@ -323,3 +323,23 @@ def _is_name(path: PathName) -> bool:
         return True
     ends = path.lower().endswith((*ENDINGS, *_FOREIGN))
     return ends or (is_glob(path) and bool(glob.glob(path, recursive=True)))  # noqa: PTH207 - as below
+
+
+class ArrowStream(Protocol):
+    """What hands out Arrow's batches: a table of pyarrow, polars or duckdb, a reader, a frame of pandas."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A capsule of Arrow's C stream interface."""
+        ...
+
+
+class LazyRows(Protocol):
+    """A DataFrame of Spark, or a LazyFrame of polars."""
+
+    def collect(self, *args: Any, **kwargs: Any) -> Any:
+        """All rows."""
+        ...
+
+
+Data: TypeAlias = "str | PathLike[str] | Input | ArrowStream | LazyRows | Iterable[object]"
+"""What calls on transactions read: paths, frames and streams, or baskets. The arguments say which of them are used."""

@@ -17,6 +17,7 @@ from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.discovery import DIGITS, DISCOVER, ITEMS_PER_UNIT, Discovery, items_per_unit
 from dpmine.ledger.charging import Account
 from dpmine.markup import html_table
+from dpmine.options.explained import OF_TRANSACTIONS, explained_by
 from dpmine.options.names import LOCAL
 from dpmine.parameters import positive, probability
 from dpmine.privacy import Guarantee, Neighbors
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from dpmine.io.input import Data
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.release.supports import Item
     from dpmine.ledger.ledger import Ledger
@@ -105,8 +107,9 @@ class DiscoveredItems:
         return f"items found in the data ({self.guarantee})"
 
 
+@explained_by(OF_TRANSACTIONS)
 def discover_items(
-    data: object,
+    data: Data,
     *,
     epsilon: Number = 1,
     delta: Number = 1e-6,
@@ -129,28 +132,12 @@ def discover_items(
 ) -> DiscoveredItems:
     """The items that many privacy units have, found with differential privacy: a catalogue for every later run.
 
-    What is raised is that of `top_itemset`, which says more of the arguments that both have.
+    Raises BadParameter, BadData, UnreadableFile or BudgetExceeded. All parameters are checked before any data are read.
 
     Args:
-        data: a path or several, a table, frame or stream, or a sequence of baskets.
         epsilon: ε > 0 of the discovery.
         delta: δ in (0, 1) of the discovery; half of it is the probability that an item of one unit alone is named.
-        neighbors: "replace_one" or "add_remove".
-        unit: column(s) that name the privacy unit, the person to protect.
-        basket: column(s) that distinguish the baskets of one unit.
-        item: column of the items, or of lists of them.
-        items: column of lists of items; or the names of the columns of a one-hot matrix.
-        one_hot: one item per column.
-        attributes: the columns of a table whose values are items; True: all but the unit's.
-        missing: values of attributes that are no items.
-        cut: public points that cut attributes of numbers.
         max_items_per_unit: how many of its items a unit may name, at most 10,000: those that most of its baskets hold.
-        ledger: a `dpmine.Ledger` or its URL, charged before any data are read.
-        dataset: the data set's name in the ledger.
-        memory: the most to use, in bytes or as text such as "4GB".
-        engine: "local" or "spark".
-        progress: called with the share that is done of each step.
-        notice: called before data are read, with what is to be known of the run. None: warnings in its place.
 
     Example:
         >>> import dpmine

@@ -21,6 +21,7 @@ from dpmine.itemsets.transactions.lists import ListRoom, taken
 from dpmine.itemsets.transactions.memory import MemoryBudget
 from dpmine.later import pc
 from dpmine.ledger.charging import DryRun
+from dpmine.options.explained import OF_TRANSACTIONS, explained_by
 from dpmine.options.names import LOCAL
 from dpmine.parameters import Number, Sizes, count_or_share, least_count, parse_sizes
 from dpmine.privacy import Guarantee, Neighbors
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from dpmine.io.input import Data
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.release.supports import Item
     from dpmine.itemsets.transactions.interface import SupportSource
@@ -47,8 +49,9 @@ _FOR_FRAMES = "raise min_support or memory, lower the largest size, or write Par
 _NO_GUARANTEE = Guarantee(Fraction(0), Fraction(0), Neighbors.REPLACE_ONE).without_privacy("supports are exact")
 
 
+@explained_by(OF_TRANSACTIONS)
 def itemset_supports(
-    data: object,
+    data: Data,
     *,
     size: Sizes = 2,
     min_support: Number = 1,
@@ -70,23 +73,12 @@ def itemset_supports(
     """The exact supports of all itemsets with at least `min_support`. NOT private.
 
     Args:
-        data: all that `top_itemset` reads, which says more of the arguments that both have.
         size: items in an itemset: 2, a range "2-3", or "all".
         min_support: a count of units: an integer, or text such as "100". Any other number is a share of the units:
             0.01, "1.0", "1/3", "2%". Shares are compared as floats, so 5 of 6 units reach 5/6.
         as_fraction: whether supports are shares of the units instead of counts. A lift computed from them needs units
             with one basket each: see `TopItemsets.rules`.
-        unit: column(s) that name the privacy unit.
-        basket: column(s) that distinguish the baskets of one unit.
-        item: column of the items, or of lists of them.
-        items: column of lists of items; or the names of the columns of a one-hot matrix.
-        one_hot: one item per column.
-        attributes: the columns of a table whose values are items; True: all but the unit's.
-        missing: values of attributes that are no items.
-        cut: public points that cut attributes of numbers.
         catalogue: a list of items; others are left out. None: all items that occur.
-        memory: the most to use, in bytes or as text such as "4GB" (default: half of the machine).
-        engine: "local" or "spark".
         maximal: list only itemsets of which no superset has the least support.
         closed: list only itemsets of which no superset has the same support.
 
@@ -172,7 +164,7 @@ class ListedSupports:
 
     def _block(self, rows: slice) -> pa.RecordBatch:
         block = taken(self.lists, self.order[rows])
-        items = self._names.take(integer_array(block.codes))
+        items = pc.take(self._names, integer_array(block.codes), boundscheck=False)
         lists = pa.LargeListArray.from_arrays(integer_array(block.starts), items)
         return pa.record_batch({"items": lists, "support": integer_array(block.supports)})
 
@@ -183,7 +175,7 @@ class ListedSupports:
 
 
 def list_supports(
-    data: object,
+    data: Data,
     *,
     size: Sizes,
     min_support: Number,
@@ -208,7 +200,7 @@ def list_supports(
 ) -> ListedSupports:
     """What `itemset_supports` returns, before it becomes a frame or a file, with the same arguments.
 
-    With `as_objects`, the memory limit holds for the frame, too. `progress` and `notice` are those of `top_itemset`.
+    With `as_objects`, the memory limit holds for the frame, too. `progress` and `notice` as in `top_itemset`.
     With `dry_run`, raises DryRun once the layout is said, before any value is read.
     """
     from dpmine.itemsets.counting.rows import showing

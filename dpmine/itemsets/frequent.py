@@ -14,6 +14,7 @@ from dpmine.itemsets.request.frequent import FrequentQuery, FrequentRequest
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.adaptive_counts import released
 from dpmine.ledger.charging import Account, DryRun
+from dpmine.options.explained import OF_TRANSACTIONS, explained_by
 from dpmine.options.names import LOCAL
 from dpmine.parameters import least_count
 from dpmine.privacy import Neighbors
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from fractions import Fraction
 
+    from dpmine.io.input import Data
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.release.supports import SupportRelease
     from dpmine.itemsets.transactions.interface import LoadedTransactions
@@ -31,8 +33,9 @@ if TYPE_CHECKING:
     from dpmine.parameters import Number
 
 
+@explained_by(OF_TRANSACTIONS)
 def frequent_itemsets(
-    data: object,
+    data: Data,
     min_support: Number | None = None,
     epsilon: Number = 1,
     delta: Number = 1e-6,
@@ -60,34 +63,18 @@ def frequent_itemsets(
 ) -> FrequentItemsets:
     """The itemsets of any size that enough privacy units have in one basket, with supports, within (ε, δ).
 
-    What is raised is that of `top_itemset`, which says more of the arguments that both have.
+    Raises BadParameter, BadData, UnreadableFile or BudgetExceeded. All parameters are checked before any data are read.
 
     Args:
-        data: a path or several, a table, frame or stream, or a sequence of baskets.
         min_support: the least noisy support that is listed: a count of units (600), or a share of them (0.02, "2%").
         epsilon: ε > 0 of the whole run, supports included.
         delta: δ in [0, 1) of the whole run. Half of it is for items that are not public. 0 needs a `catalogue`, and
             gives pure ε: all noise is then Laplace noise.
         k: how many itemsets are wanted, in place of `min_support`.
         max_size: the most items of an itemset, up to 12; None for 12.
-        neighbors: "replace_one" or "add_remove".
-        unit: column(s) that name the privacy unit, the person to protect.
-        basket: column(s) that distinguish the baskets of one unit.
-        item: column of the items, or of lists of them.
-        items: column of lists of items; or the names of the columns of a one-hot matrix.
-        one_hot: one item per column.
-        attributes: the columns of a table whose values are items; True: all but the unit's.
-        missing: values of attributes that are no items.
-        cut: public points that cut attributes of numbers.
         catalogue: the public list of all items; None: unknown.
         units: a public number of units, to which shares refer. None: it is counted with noise, within the budget.
         max_items_per_unit: how many of its items a unit may weigh while items are found; all count in supports.
-        ledger: a `dpmine.Ledger` or its URL, charged before any data are read.
-        dataset: the data set's name in the ledger.
-        memory: the most to use, in bytes or as text such as "4GB".
-        engine: "local" or "spark".
-        progress: called with the share that is done of reading.
-        notice: called before data are read, with what is to be known of the run. None: warnings in its place.
 
     Example:
         >>> import dpmine

@@ -15,12 +15,14 @@ from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.itemsets.ways.way import Chosen
 from dpmine.ledger.charging import Account
+from dpmine.options.explained import OF_TRANSACTIONS, explained_by
 from dpmine.options.names import AUTO, LOCAL
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from dpmine.io.input import Data
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.release.results import TopItemsets
     from dpmine.itemsets.release.supports import Itemset, SupportRelease
@@ -30,8 +32,9 @@ if TYPE_CHECKING:
     from dpmine.privacy import Guarantee
 
 
+@explained_by(OF_TRANSACTIONS)
 def top_itemset(
-    data: object,
+    data: Data,
     *,
     size: Sizes = 2,
     epsilon: Number = 1,
@@ -65,15 +68,6 @@ def top_itemset(
     """The itemset that the most privacy units have in one basket, chosen with differential privacy.
 
     Args:
-        data: one of
-
-            - a path, a list of paths, a directory, a glob or a URL of Parquet, CSV or Arrow; an `Input`
-            - a pyarrow Table, RecordBatchReader or Dataset; anything with `__arrow_c_stream__` (duckdb)
-            - a pandas, polars or Spark frame. A pandas column of objects holds lists if `items` names it, or if it is
-              the only one and nothing is named
-            - a sequence of baskets, or an iterator. An entry that is a list, tuple, set or another iterable is a basket
-              of its items. Any other entry, such as a text, is a basket of one. A list of texts alone is one of paths.
-              Arrays of numbers or texts, sparse matrices and series are rejected by their type.
         size: items in the itemset: 2, or a range "2-3". Those of 6 items and more can take hours to count where long
             baskets have much in common. An interrupt ends the search at any time.
         epsilon: ε > 0, read exactly (0.1 is one tenth).
@@ -86,19 +80,6 @@ def top_itemset(
               supports come with it
             - "auto": the one that needs the smallest lead at this ε, δ, relation and number of itemsets of the
               catalogue
-        neighbors: "replace_one" (the number of units is public) or "add_remove".
-        unit: column(s) that name the privacy unit, the person to protect.
-        basket: column(s) that distinguish the baskets of one unit (long layout). Here and in `unit`, `day(at)`,
-            `week(at)` and `month(at)` are calendar periods of a column `at` of dates or timestamps.
-        item: column of the items; for the list layout the column of lists. In a pandas column of objects, each value is
-            one item, and a collection is missing.
-        items: column of lists. In a pandas column of objects, any other value is a basket of one. Of a matrix of numpy
-            or scipy: the names of its columns.
-        one_hot: one item per column; the columns hold booleans or integers, present above 0. In pandas columns of
-            objects, anything else is absent.
-        attributes: columns whose items are `column=value`; True: all but the unit's. Each row is a basket.
-        missing: values of attributes that are no items, beside null: a text or several, such as "?".
-        cut: public points that cut attributes of numbers: {"age": [18, 30]} for "age<18", "18<=age<30", "age>=30".
         catalogue: the public list of all items: a path (text or one-column Parquet), a sequence or an Arrow array.
             "from-data": the items seen; NOT private, and the guarantee says so. None: unknown.
         release_support: ε for noisy supports of what is chosen, which adds to the budget. "auto": `epsilon` is the
@@ -118,17 +99,6 @@ def top_itemset(
             (its most frequent ones) before anything is counted. For "discover": how many of its items a unit may name
             while items are found (default 50); all of them count in supports.
         not_private: opts in to the mechanism "exact".
-        ledger: a `dpmine.Ledger` or its URL, charged before any data are read.
-        dataset: the data set's name in the ledger.
-        memory: the most to use, in bytes or as text such as "4GB" (default: half of the machine). Larger data are
-            streamed, through temporary files where a unit's rows are scattered.
-        engine: "local", or "spark": Spark then reads paths and counts supports; this needs the extra `spark`. Spark
-            always counts a Spark DataFrame. The result has the same output distribution.
-        progress: called with the share that is done, 0 to 1, of each step: of reading, then of each long search. On
-            Spark it is called from another thread, with the share of the step's tasks.
-        notice: called before data are read, with the layout in column names and why "auto" takes its mechanism. It also
-            says whether counting may take long, and whether the result will mostly be noise. None: a `LayoutWarning`
-            where the layout was found and not named, and an `AccuracyWarning`.
 
     Raises BadParameter, BadData, UnreadableFile, NotPrivate or BudgetExceeded. All parameters are checked before any
     data are read.
@@ -148,8 +118,9 @@ def top_itemset(
     return top_itemsets(data, 1, **others)
 
 
+@explained_by(top_itemset.__doc__, OF_TRANSACTIONS)
 def top_itemsets(
-    data: object,
+    data: Data,
     k: int = 10,
     *,
     size: Sizes = 2,
@@ -184,44 +155,18 @@ def top_itemsets(
     """The k itemsets that the most privacy units have in one basket, best first; fewer if no more are found.
 
     Args:
-        data: a path or several, a table, frame or stream, or a sequence of baskets. `top_itemset` says more of it, and
-            of all other arguments that both have.
         k: how many itemsets, at most 100,000. A public catalogue must have as many.
-        size: items in an itemset: 2, or a range "2-3".
         epsilon: ε > 0 of all k together.
         delta: δ in [0, 1) of all k together.
-        mechanism: how they are chosen: a mechanism, "items_first", "discover", "best_first" or "auto".
-        neighbors: "replace_one" or "add_remove".
-        unit: column(s) that name the privacy unit, the person to protect.
-        basket: column(s) that distinguish the baskets of one unit.
-        item: column of the items, or of lists of them.
-        items: column of lists of items; or the names of the columns of a one-hot matrix.
-        one_hot: one item per column.
-        attributes: the columns of a table whose values are items; True: all but the unit's.
-        missing: values of attributes that are no items.
-        cut: public points that cut attributes of numbers.
-        catalogue: the public list of all items; "from-data" is not private. None: unknown.
-        release_support: ε for noisy supports, which adds to the budget; "auto" splits `epsilon`. None: no supports.
-        rules: whether the supports of all subsets are released, too, from which `TopItemsets.rules` makes rules.
-        lift_of: "units" gives rules lift where a unit has several baskets, too. It needs `rules` and `units`.
-        min_support: the least noisy support that is listed: a count, or a share of `units`.
-        units: a public number of units, to turn supports into shares.
-        kbar: how many candidates or items the mechanism keeps, where it has this option.
-        max_items_per_unit: to which a unit's items are cut, or how many it may name while items are found.
-        not_private: opts in to the mechanism "exact".
-        ledger: a `dpmine.Ledger` or its URL, charged before any data are read.
-        dataset: the data set's name in the ledger.
-        memory: the most to use, in bytes or as text such as "4GB".
-        engine: "local" or "spark".
-        progress: called with the share that is done of each step.
-        notice: called before data are read, with what is to be known of the run. None: warnings in its place.
 
-    What is raised is that of `top_itemset`. The exponential and the limited-domain mechanism choose all in one shot.
-    "items_first" and "discover" choose items, then itemsets of these in one shot. Every other mechanism is run k times,
-    each time on what is left. With k > 1, "auto" means one of the first two: the one that needs the smaller lead, by
-    public parameters. Without a catalogue it means "discover" from k = 10 on, with one mostly "items_first" from k = 50
-    on. For all sizes from 1 on it means "best_first" from k = 10 on, whose supports come with the list. A pure
-    mechanism uses δ too where that allows smaller noise, unless δ is 0.
+    Raises BadParameter, BadData, UnreadableFile, NotPrivate or BudgetExceeded, as `top_itemset` does.
+
+    The exponential and the limited-domain mechanism choose all in one shot. "items_first" and "discover" choose items,
+    then itemsets of these in one shot. Every other mechanism is run k times, each time on what is left. With k > 1,
+    "auto" means one of the first two: the one that needs the smaller lead, by public parameters. Without a catalogue it
+    means "discover" from k = 10 on, with one mostly "items_first" from k = 50 on. For all sizes from 1 on it means
+    "best_first" from k = 10 on, whose supports come with the list. A pure mechanism uses δ too where that allows
+    smaller noise, unless δ is 0.
 
     Example:
         >>> import dpmine
@@ -261,7 +206,7 @@ def top_itemsets(
     from dpmine.itemsets.counting.rows import showing
 
     with closing(loaded), showing(progress):
-        return _answer(request, loaded, charged=account.ledger is not None)
+        return answer(request, loaded, charged=account.ledger is not None)
 
 
 def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[LayoutPlan], None]:
@@ -281,7 +226,7 @@ def _planned(request: Request, account: Account, notice: Callable[[str], None] |
     return planned
 
 
-def _answer(request: Request, loaded: LoadedTransactions, *, charged: bool) -> TopItemsets:
+def answer(request: Request, loaded: LoadedTransactions, *, charged: bool) -> TopItemsets:
     """What the way chooses of the transactions, and noisy supports where they are wanted."""
     from dpmine.io.python_values import items_at
 

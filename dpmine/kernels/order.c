@@ -257,36 +257,58 @@ KERNEL(sort_groups, Int32s codes; Int64s starts; Int64s numbers; int64_t items; 
     return 0;
 }
 
-enum { AHEAD = 16 }; /* rows that are asked for before they are copied: they lie anywhere */
+enum { AHEAD = 16 }; /* rows that are asked for before they are read: they lie anywhere */
 
-/* Copy the rows order[0], order[1], ... with their supports, one behind the other; `starts_of_copies` tells where.
+/* Where the rows order[0], order[1], ... start when they are copied one behind the other, and where the last one ends.
 
-   Returns how many codes were copied. */
-KERNEL(copy_rows, Int32s codes; Int64s starts; Int64s supports; Int64s order; Int64sOut starts_of_copies;
-       Int64sOut supports_of_copies; Int32sOut into;)
+   Returns how many codes they have. */
+KERNEL(place_rows, Int64s starts; Int64s order; Int64sOut starts_of_copies;)
 {
-    int64_t rows = a->supports.length, copied = a->order.length, filled = 0;
-    if (a->starts.length != rows + 1 || a->starts_of_copies.length != copied + 1 ||
-        a->supports_of_copies.length != copied)
+    int64_t rows = a->starts.length - 1, copied = a->order.length, filled = 0;
+    if (a->starts_of_copies.length != copied + 1)
         return MISFIT;
     a->starts_of_copies.at[0] = 0;
     for (int64_t k = 0; k < copied; k++) {
-        int64_t row = a->order.at[k], ahead = a->order.at[k + AHEAD < copied ? k + AHEAD : k];
-        if (row < 0 || row >= rows || ahead < 0 || ahead >= rows)
+        int64_t row = a->order.at[k];
+        if (row < 0 || row >= rows)
             return MISFIT;
-        __builtin_prefetch(a->codes.at + a->starts.at[ahead]);
-        __builtin_prefetch(a->supports.at + ahead);
-        int64_t begin = a->starts.at[row], size = a->starts.at[row + 1] - begin;
-        if (begin < 0 || begin > a->codes.length || size < 0 || size > a->codes.length - begin ||
-            size > a->into.length - filled)
-            return MISFIT;
-        const int32_t *from = a->codes.at + begin;
-        for (int64_t item = 0; item < size; item++)
-            a->into.at[filled + item] = from[item];
-        a->supports_of_copies.at[k] = a->supports.at[row];
-        a->starts_of_copies.at[k + 1] = filled += size;
+        __builtin_prefetch(a->starts.at + a->order.at[k + AHEAD < copied ? k + AHEAD : k]);
+        a->starts_of_copies.at[k + 1] = filled += a->starts.at[row + 1] - a->starts.at[row];
     }
     return filled;
+}
+
+static bool are_places_of(Int64s order, int64_t rows)
+{
+    bool fit = true;
+    for (int64_t k = 0; k < order.length; k++)
+        fit &= order.at[k] >= 0 && order.at[k] < rows;
+    return fit;
+}
+
+/* Copy the rows order[0], order[1], ..., with their supports, to where `place_rows` says. */
+KERNEL(copy_rows, Int32s codes; Int64s starts; Int64s supports; Int64s order; Int64s starts_of_copies;
+       Int64sOut supports_of_copies; Int32sOut into;)
+{
+    int64_t rows = a->supports.length, copied = a->order.length;
+    if (a->starts.length != rows + 1 || a->supports_of_copies.length != copied ||
+        !are_rows(a->starts_of_copies, 0, copied, a->into.length) || !are_places_of(a->order, rows))
+        return MISFIT;
+    for (int64_t k = 0; k < copied; k++) {
+        int64_t ahead = a->order.at[k + AHEAD < copied ? k + AHEAD : k];
+        int64_t later = a->order.at[k + 2 * AHEAD < copied ? k + 2 * AHEAD : k];
+        __builtin_prefetch(a->starts.at + later);
+        __builtin_prefetch(a->supports.at + later);
+        __builtin_prefetch(a->codes.at + a->starts.at[ahead]);
+        int64_t begin = a->starts.at[a->order.at[k]], place = a->starts_of_copies.at[k];
+        int64_t size = a->starts_of_copies.at[k + 1] - place;
+        if (begin < 0 || size > a->codes.length - begin)
+            return MISFIT;
+        for (int64_t item = 0; item < size; item++)
+            a->into.at[place + item] = a->codes.at[begin + item];
+        a->supports_of_copies.at[k] = a->supports.at[a->order.at[k]];
+    }
+    return 0;
 }
 
 /* Which itemsets of a list have a superset with one item more there: from each, all subsets with one item less are

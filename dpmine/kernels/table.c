@@ -2,6 +2,8 @@
 
 #include "table.h"
 
+enum { AHEAD = 16 }; /* occurrences whose rows are asked for before they are read: they lie anywhere */
+
 /* Units with several rows: each counts once. */
 static int64_t count_units_later(const Table *table, int64_t first, int64_t end, Scratch *scratch)
 {
@@ -29,6 +31,9 @@ static int64_t count_rows_later(const Table *table, int64_t first, int64_t end, 
     int32_t *restrict counts = scratch->counts, *restrict touched = scratch->touched;
     int64_t met = 0;
     for (int64_t occurrence = first; occurrence < end; occurrence++) {
+        int64_t ahead = occurrence + AHEAD < end ? occurrence + AHEAD : occurrence;
+        __builtin_prefetch(table->items + table->place_of[ahead] + 1);
+        __builtin_prefetch(table->starts + table->row_of[ahead] + 1);
         const int32_t *restrict item = table->items + table->place_of[occurrence] + 1;
         for (const int32_t *stop = table->items + table->starts[table->row_of[occurrence] + 1]; item < stop; item++) {
             uint32_t later = (uint32_t)*item;

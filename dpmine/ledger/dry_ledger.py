@@ -26,8 +26,8 @@ def dry_run(call: Callable[..., object], /, *arguments: object, **options: Any) 
     Args:
         call: a function with the options `ledger` and `dataset`, such as `dpmine.top_itemsets`, or the method `fit`
             of an estimator. The estimator itself stays as it is.
-        arguments: those of the call.
-        options: those of the call; `ledger` and `dataset` only if there is a ledger.
+        arguments: what the call gets by position.
+        options: what the call gets by name; `ledger` and `dataset` only if there is a ledger.
 
     Returns a `DryRun`: its `guarantee` is the most that the run would charge, and its `left` what would be left.
 

@@ -13,16 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import AlreadyCharged, AlreadyGranted, BadLedger, BadParameter, BudgetExceeded, NoLedger, NotPrivate
 from dpmine.ledger import records
-from dpmine.ledger.budget import (
-    WHOLE,
-    Accounting,
-    Amount,
-    Budget,
-    Parts,
-    checked_name,
-    name_and_part,
-    whole_name,
-)
+from dpmine.ledger.budget import WHOLE, Accounting, Amount, Budget, Parts, checked_name, name_and_part, whole_name
 from dpmine.ledger.database import Database
 from dpmine.ledger.records import Entry, Form, Kind, dp_event, replayed
 from dpmine.ledger.results import require_sealed
@@ -58,6 +49,9 @@ class Ledger:
     `Ledger("sqlite:///budget.db")` is a file beside the work of one machine; `Ledger("postgresql://user@host/db")` is
     for teams. Nothing is opened before it is needed. All methods raise BadLedger where the database cannot be used.
 
+    Args:
+        url: of the database; BadLedger for a URL of another kind.
+
     Example:
         >>> import tempfile
         >>> import dpmine
@@ -74,7 +68,6 @@ class Ledger:
     """
 
     def __init__(self, url: str) -> None:
-        """Raises BadLedger for a URL of another kind."""
         self._database = Database(url)
 
     def __repr__(self) -> str:
@@ -96,13 +89,19 @@ class Ledger:
     ) -> Budget:
         """Set the total of a data set, and the first time its relation, unit and parts; makes the ledger if need be.
 
-        A δ that is not given stays as it is (at first 0); a unit that is not named is fixed by the first charge.
-        `parts` says how disjoint parts, charged as "dataset/part", come about; see `Parts`. With `only_first`, a data
-        set that is granted already stays as it is, and AlreadyGranted is raised.
-        `accounting` is "basic" (ε and δ of all charges add up) or "zcdp" (ρ adds up). Under "zcdp",
-        `approximate_delta` of the total δ is for approximate parts, by default a half. Accounting that is not given
-        stays as it is, at first basic. The first charge fixes it. With `must_exist`, no ledger is made: BadLedger is
-        raised where there is none.
+        Args:
+            dataset: its name.
+            epsilon: ε > 0 of all charges together.
+            delta: δ in [0, 1) of all charges together; None: as it is, at first 0.
+            neighbors: "replace_one" or "add_remove", for every charge.
+            unit: the privacy unit; None: the first charge fixes it.
+            parts: how disjoint parts, charged as "dataset/part", come about: "none", "by_index" or "by_unit".
+            only_first: whether a data set that is granted already stays as it is, and AlreadyGranted is raised.
+            accounting: "basic" (ε and δ add up) or "zcdp" (ρ adds up), until the first charge; None: as it is, at first
+                basic.
+            approximate_delta: under "zcdp", what of δ is for approximate parts; None: a half.
+            must_exist: whether BadLedger is raised where there is no ledger; else one is made.
+
         Raises BudgetExceeded where a number of the total falls after a charge. Raises BadParameter for another
         relation, unit, parts or accounting than the charges rest on.
         """
@@ -135,7 +134,8 @@ class Ledger:
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:
         """Charge the most that a run can need, before it reads data; of an ex-post guarantee, set the most aside.
 
-        `job` is for the history: words of the tool, nothing read from data.
+        `dataset` may be a part, "dataset/part". `guarantee` is that of the run. `job` is for the history: words of the
+        tool, nothing read from data.
         Raises BudgetExceeded where it does not fit, and NotPrivate for a run without a guarantee. Raises BadParameter
         for a data set that was not granted, or one of another relation or unit.
         """
@@ -164,7 +164,7 @@ class Ledger:
         return KeyedLedger(self, key)
 
     def after(self, dataset: str, guarantee: Guarantee) -> Budget:
-        """The budget as it would be after a charge, which is not made. Raises as `charge`."""
+        """The budget of `dataset` if `guarantee` were charged, which it is not. Raises as `charge`."""
         name, part = name_and_part(dataset)
         _largest_charge(guarantee)
         with self._database.reading() as connection:
@@ -210,12 +210,12 @@ class Ledger:
             return None
 
     def budget(self, dataset: str) -> Budget:
-        """One data set's budget. Raises BadParameter for one that was not granted."""
+        """The budget of `dataset`. Raises BadParameter for one that was not granted."""
         with self._database.reading() as connection:
             return _granted(connection, dataset)
 
     def history(self, dataset: str | None = None) -> tuple[Entry, ...]:
-        """All entries of a data set, the oldest first; by default of every data set, one after another.
+        """All entries of `dataset`, the oldest first; by default of every data set, one after another.
 
         Raises BadParameter for a data set that was not granted.
         """
@@ -276,13 +276,14 @@ class Ledger:
 class KeyedLedger(Ledger):
     """A ledger at which one run is charged by a key: see `Ledger.once`. With `again`, also if it was charged before."""
 
-    def __init__(self, ledger: Ledger, key: str, *, again: bool = False) -> None:
+    def __init__(self, ledger: Ledger, key: str, *, again: bool = False, title: str = "") -> None:
         self._database = ledger._database  # noqa: SLF001 - another ledger's, of the same class
         self._mark, self._again = f"[{checked_name('key', key)}]", again
+        self._words = f"{title!r} {self._mark}" if title else self._mark
 
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:
         """As `Ledger.charge`; raises AlreadyCharged."""
-        return self._charge(dataset, guarantee, f"{job} {self._mark}", "" if self._again else self._mark)
+        return self._charge(dataset, guarantee, f"{job} {self._words}", "" if self._again else self._mark)
 
     def after(self, dataset: str, guarantee: Guarantee) -> Budget:
         """As `Ledger.after`; raises AlreadyCharged."""

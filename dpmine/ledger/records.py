@@ -101,7 +101,7 @@ class Entry:
             raise BadLedger(f"{place} was changed by hand: restore a copy of the ledger.") from None
 
     def seal(self, previous: str) -> str:
-        """SHA-256 of this entry and of the seal before it, so that no earlier entry can change unseen."""
+        """SHA-256 of this entry and of `previous`, the seal before it, so that no earlier entry can change unseen."""
         content = json.dumps([previous, *astuple(self)], ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(content.encode()).hexdigest()
 

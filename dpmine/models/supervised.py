@@ -347,7 +347,7 @@ class LinearClassifier(PrivateClassifier[Settings]):
     classes_: Labels
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """wᵀx + b for every row, shape (n,): above 0 is `classes_[1]`. Of K > 2 classes shape (n, K).
+        """wᵀx + b for every row of X, shape (n,): above 0 is `classes_[1]`. Of K > 2 classes shape (n, K).
 
         Raises BadData as `fit`.
         """
@@ -358,7 +358,7 @@ class LinearClassifier(PrivateClassifier[Settings]):
         return finite(features)
 
     def predict(self, X: ArrayLike) -> Labels:
-        """The class of every row, shape (n,). Raises BadData as `fit`."""
+        """The class of every row of X, shape (n,). Raises BadData as `fit`."""
         decisions = self.decision_function(X)
         codes = (decisions > 0).astype(np.intp) if decisions.ndim == 1 else decisions.argmax(axis=1)
         predictions: Labels = self.classes_[codes]
@@ -369,11 +369,11 @@ class LogisticClassifier(LinearClassifier[Settings]):
     """One whose decisions are log-odds."""
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """The probability of each class, shape (n, K), as the trained model has it. Raises BadData as `fit`."""
+        """The model's probability of each class for every row of X, shape (n, K). Raises BadData as `fit`."""
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     def predict_log_proba(self, X: ArrayLike) -> Floats:
-        """The logarithms of `predict_proba`, exact where those round to 0; shape (n, K). Raises BadData as `fit`."""
+        """The logarithms of `predict_proba(X)`, exact where those round to 0; shape (n, K). Raises BadData as `fit`."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
             scores = np.column_stack([np.zeros_like(scores), scores])

@@ -84,7 +84,7 @@ class RunsPlan(Planned):
         return {"runs": self.runs, "epsilon": rounded_up(self.epsilon), "delta": rounded_up(self.delta), "rows": rows}
 
     def plot(self, path: str | Path) -> None:
-        """Write a picture (.svg or .png) of the budget against the number of runs, for each kind of run.
+        """Write a picture to `path` (.svg or .png): the budget against the number of runs, for each kind of run.
 
         Raises BadParameter for another suffix, UnreadableFile where nothing can be written.
         """
@@ -117,6 +117,11 @@ class RunsPlan(Planned):
 
 def plan_runs(runs: int, *, epsilon: Number = 1, delta: Number = 1e-6) -> RunsPlan:
     """What `runs` runs at ε each come to, under basic and under zCDP accounting at this δ.
+
+    Args:
+        runs: how many runs there are.
+        epsilon: ε > 0 of each run.
+        delta: δ in (0, 1) at which zCDP accounting states the ε of all runs.
 
     Raises BadParameter for a number of runs that is not a whole one of at least 1, ε ≤ 0 or δ outside (0, 1).
 
@@ -191,6 +196,11 @@ class NoisePlan(Planned):
 
 def plan_noise(numbers: int, *, epsilon: Number = 1, delta: Number = 1e-6) -> NoisePlan:
     """How far `numbers` supports that are released together at (ε, δ) are from the true ones.
+
+    Args:
+        numbers: how many numbers are released; one unit changes each by at most 1.
+        epsilon: ε > 0 of all numbers together.
+        delta: δ in (0, 1) of all numbers together; Laplace noise leaves it.
 
     Raises BadParameter for a number that is not a whole one of at least 1, for ε ≤ 0 and for δ outside (0, 1). Raises
     it also where ε and δ are so small that no Gaussian noise fits.

@@ -148,9 +148,10 @@ class Plan(Planned):
         return {**document, "mechanisms": rows, "lower_bounds": bounds, "recommended": recommended}
 
     def plot(self, path: str | Path, *, shape: Shape = Shape.POWER_LAW) -> None:
-        """Write a picture (.svg or .png) of the success probability of every mechanism against the lead.
+        """Write a picture to `path` (.svg or .png): the success probability of every mechanism against the lead.
 
-        Raises BadParameter for another suffix, UnreadableFile where nothing can be written.
+        `shape` is that of the supports. Raises BadParameter for another suffix, UnreadableFile where nothing can be
+        written.
         """
         target = picture_target(path)
         figure = new_figure(8, 4.5)

@@ -13,6 +13,7 @@ from dpmine.errors import (
     AlreadyGranted,
     BadData,
     BadLedger,
+    BadParameter,
     BudgetExceeded,
     DpmineError,
     NotPrivate,
@@ -25,11 +26,13 @@ from dpmine.markup import ShownAsText
 from dpmine.options.tables import as_keys
 from dpmine.reporting.store import BEGUN, BEGUN_BEFORE, CHARGED_BEFORE, NOT_STORED, UNSTORED, Stored
 from dpmine.reporting.terms import (
+    CHANGED,
     Batch,
     Charges,
     Step,
     common_unit,
     require_no_loss,
+    require_one_partition,
     require_same_terms,
     require_total,
 )
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import date
 
-    from dpmine.ledger.budget import Budget
+    from dpmine.ledger.budget import Budget, Parts
     from dpmine.privacy import Guarantee
     from dpmine.reporting.jobs.file import BudgetTerms, JobFile
     from dpmine.reporting.jobs.job import Job
@@ -225,7 +228,7 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
         batch = checked_batch(job_file, store, retry=retry)
         ledger, new = Ledger(terms.ledger), ""
         if batch.budget is None:
-            new = _granted(ledger, terms, batch.unit)
+            new = _granted(ledger, terms, batch.unit, batch.parts)
             batch = checked_batch(job_file, store, retry=retry)
         outcomes = tuple(
             _outcome(
@@ -242,7 +245,7 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
     return Report(job_file, batch.unit, outcomes, left, batch.total, batch.accounting, day, new=new)
 
 
-def _granted(ledger: Ledger, terms: BudgetTerms, unit: str) -> str:
+def _granted(ledger: Ledger, terms: BudgetTerms, unit: str, parts: Parts) -> str:
     """Grant the budget, and say what is new by that, as `Report.new`; nothing where another run was first."""
     new = "data set" if ledger.exists() else "ledger"
     try:
@@ -252,6 +255,7 @@ def _granted(ledger: Ledger, terms: BudgetTerms, unit: str) -> str:
             delta=terms.total.delta,
             neighbors=terms.neighbors,
             unit=unit,
+            parts=parts,
             only_first=True,
             accounting=terms.accounting,
             approximate_delta=terms.approximate_delta,
@@ -263,7 +267,8 @@ def _granted(ledger: Ledger, terms: BudgetTerms, unit: str) -> str:
 
 def _ledger(ledger: Ledger, step: Step, *, retry: bool) -> Ledger:
     """The ledger, at which a recurring job is charged once, but to `retry` it."""
-    return KeyedLedger(ledger, step.job.key, again=retry) if step.job.key else ledger
+    scheduled = step.job.scheduled
+    return ledger if scheduled is None else KeyedLedger(ledger, step.job.key, again=retry, title=scheduled.title)
 
 
 def _budget(ledger: Ledger | None, dataset: str) -> Budget | None:
@@ -314,11 +319,14 @@ def _step(job: Job, store: ResultsFolder, charges: Charges, budget: Budget | Non
     # What was begun may not have been charged, and of recurring jobs the ledger knows.
     begun = BEGUN in marks and (budget is None or store.seal_before(job) != budget.seal)
     failed = not retry and job.key in charges.amounts if job.key else begun
+    if job.scheduled and not failed and (job.scheduled.window, job.scheduled.title) in charges.replaced:
+        raise BadParameter(CHANGED)
     return Step(job, job.guarantee, Amount.of(job.guarantee), failed=failed)
 
 
 def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None, charges: Charges) -> Batch:
     require_same_terms(terms, steps, budget)
+    require_one_partition(terms, steps, budget)
     accounting = (terms.accounting or Accounting.BASIC) if budget is None else budget.accounting
     share = None if budget is None else budget.granted.approximate_delta
     total = terms.total_under(accounting, share)

@@ -93,9 +93,9 @@ class Recurring:
                 job,
                 name=f"{job.name} {window}" if job.recurs else job.name,
                 charged=charged,
-                scheduled=Scheduled(every, str(window), days, asked.options)
+                scheduled=Scheduled(every, str(window), days, asked.options, asked.name)
                 if job.recurs
-                else Scheduled(every, ONCE, None, asked.options),
+                else Scheduled(every, ONCE, None, asked.options, asked.name),
             )
             for job, asked in zip(self.jobs, self.job_file.jobs, strict=True)
             if job.recurs or once

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -36,6 +37,7 @@ _LOCK = ".dpmine.lock"
 _PROBE = ".dpmine.probe"
 _ROOM = ".dpmine.room"
 _RESERVED = 2**21  # bytes, more than the results of nearly all jobs take
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 _MODEL = "-model.json"
 _JSON = ".json"
 BEGUN = ".begun"
@@ -99,8 +101,8 @@ class ResultsFolder:
             (self.folder / _PROBE).unlink()
         except Timeout:
             raise UnreadableFile(f"Another run works in '{self.folder}': wait for it, or give `results=…`.") from None
-        except OSError:
-            raise _unwritable(self.folder) from None
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
         return lock
 
     def require_usable(self, page: Path) -> None:
@@ -165,9 +167,9 @@ class ResultsFolder:
         text = json.dumps({**entry, "seal": _seal(entry)}, ensure_ascii=False, indent=2)
         try:
             files = {f"{suffix}.parquet": parquet_bytes(table) for suffix, table in released.tables.items()}
-        except OSError:
+        except OSError as error:
             self._remember_unstored(job)
-            raise _unwritable(self.folder) from None
+            raise _unwritable(self.folder, error) from None
         files |= {_MODEL: f"{released.model}\n".encode()} if released.model else {}
         files[_JSON] = f"{text}\n".encode()
         try:
@@ -184,9 +186,9 @@ class ResultsFolder:
             for file, content in sorted(files.items(), key=lambda each: each[0] == _JSON):
                 write_whole(self.folder / f"{stem}{file}", content)
             self.forget(job)
-        except OSError:
+        except OSError as error:
             self._remember_unstored(job)
-            raise _unwritable(self.folder) from None
+            raise _unwritable(self.folder, error) from None
 
     def exchange(self, jobs: Iterable[Job], dataset: str) -> None:
         """Copy what the ledger has into the folder, and what only the folder has into the ledger.
@@ -229,8 +231,8 @@ class ResultsFolder:
             write_whole(self.folder / _ROOM, bytes(_RESERVED), private=True)
             if BEGUN not in self.marks(job):
                 write_whole(self.folder / f"{job.stem}{BEGUN}", f"{text}\n".encode(), private=True)
-        except OSError:
-            raise _unwritable(self.folder) from None
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
 
     def seal_before(self, job: Job) -> str | None:
         """The last seal before a job was begun: where the ledger still has it, the job was not charged."""
@@ -309,5 +311,7 @@ def _seal(entry: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
 
 
-def _unwritable(folder: Path) -> UnreadableFile:
+def _unwritable(folder: Path, error: OSError | None = None) -> UnreadableFile:
+    if error is not None and error.errno in _FULL:
+        return UnreadableFile(f"The disk of '{folder}' is full: free some space, then run the same command again.")
     return UnreadableFile(f"Cannot write to '{folder}': name a folder that can be written with `results=…`.")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadLedger, BadParameter, BudgetExceeded
@@ -19,10 +19,12 @@ from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.records import Kind
 from dpmine.markup import ShownAsText
 from dpmine.privacy import short
+from dpmine.reporting.jobs.compare import COMPARED, charges_to_parts, parts_of_others
 from dpmine.reporting.jobs.file import Create
+from dpmine.reporting.jobs.schedule import length_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from fractions import Fraction
 
     from dpmine.ledger.budget import Budget
@@ -36,6 +38,11 @@ if TYPE_CHECKING:
 _DIGITS = 4  # of an ε that is rounded up for readers
 _MARK = re.compile(r"\[(\S+) ([0-9a-f]{16})\]$")
 """How the job of an entry ends: the window, and what is asked of every window."""
+CHANGED = (
+    "the window was charged for a job of this name with other options, so the job file was changed. Undo the change. "
+    "To keep it, write a later start in [schedule]: the changed job is run from that window on. If it is another job, "
+    "give it another name."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +51,11 @@ class Charges:
 
     Attributes:
         amounts: by the keys of the jobs, retries included.
+        replaced: windows and names of these jobs that were charged with other options, before the file was changed.
     """
 
     amounts: Mapping[str, Amount] = field(default_factory=dict)
+    replaced: Collection[tuple[str, str]] = frozenset()
 
     @classmethod
     def of(
@@ -55,36 +64,36 @@ class Charges:
         """Those on the data set, or its part, that is named, or on all of its parts; as `among`. Raises BadLedger."""
         recurring = [job for job in jobs if job.key]
         name, part = name_and_part(dataset)
-        if not recurring or ledger.known(name) is None:
-            return cls()
-        return cls.among(ledger.history(name), recurring, None if all_parts else part, settled=settled)
+        history = ledger.history(name) if recurring and ledger.known(name) else ()
+        return cls.among(history, recurring, None if all_parts else part, settled=settled)
 
     @classmethod
-    def among(cls, history: Iterable[Entry], jobs: Iterable[Job], part: str | None, *, settled: bool = True) -> Self:
-        """Those among the entries of a data set that are on the part; None for any part.
-
-        A reservation counts until it is settled, and then what it came to. Unless `settled`, it counts whole: what runs
-        came to is an outcome, and only the most that they could have come to is a guarantee.
-        """
+    def among(cls, history: Iterable[Entry], jobs: Collection[Job], part: str | None, *, settled: bool = True) -> Self:
+        """Those among the entries of the part (None: any); of a reservation what it came to, unless `settled` all."""
         digests = {job.key.rpartition(" ")[2] for job in jobs}
-        charges: dict[int, tuple[str, Amount]] = {}
+        titles = {job.scheduled.title for job in jobs if job.scheduled and job.in_window}
+        charges, replaced = dict[int, tuple[str, Amount]](), set[tuple[str, str]]()
         for entry in history:
             mark = _MARK.search(entry.job) if entry.kind in {Kind.CHARGE, Kind.RESERVE} else None
-            if mark and mark[2] in digests and part in {None, entry.part}:
-                charges[entry.number] = f"{mark[1]} {mark[2]}", entry.amount
+            if mark and part in {None, entry.part}:
+                if mark[2] in digests:
+                    charges[entry.number] = f"{mark[1]} {mark[2]}", entry.amount
+                else:
+                    words = entry.job[: mark.start()]
+                    replaced |= {(mark[1], title) for title in titles if words.endswith(f" {title!r} ")}
             elif settled and entry.kind == Kind.SETTLE and entry.reservation in charges:
                 charges[entry.reservation] = charges[entry.reservation][0], entry.amount
         amounts: dict[str, Amount] = {}
         for key, amount in charges.values():
             amounts[key] = amounts.get(key, Amount()) + amount
-        return cls(amounts)
+        return cls(amounts, replaced)
 
     def after(self, batches: Iterable[Batch], dataset: str) -> Charges:
         """These, and what the batches will charge to the data set, or part, of that name."""
         amounts = dict(self.amounts)
         for step in (step for batch in batches if batch.dataset == dataset for step in batch.steps if step.pending):
             amounts[step.job.key] = amounts.get(step.job.key, Amount()) + step.charge
-        return Charges(amounts)
+        return replace(self, amounts=amounts)
 
     def for_one_unit(self, *, disjoint: bool) -> Amount:
         """What all windows come to for one unit, which is in one of them alone if they are disjoint."""
@@ -122,13 +131,7 @@ class PastWindow:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All windows so far, and the jobs beside them that do not recur.
-
-    Attributes:
-        windows: in order.
-        charge: what all of this came to together, for each unit.
-        most: what it could have come to, whatever the outcomes.
-    """
+    """All windows so far, in order; what all came to together for each unit, and the most that it could have."""
 
     windows: tuple[PastWindow, ...]
     charge: Amount
@@ -198,6 +201,11 @@ class Batch(ShownAsText):
         return f"{step.job.name}: {free}; no charge"
 
     @property
+    def parts(self) -> Parts:
+        """How the data set has to be cut into parts for the jobs."""
+        return Parts.BY_UNIT if any(step.job.partition for step in self.steps) else Parts.NONE
+
+    @property
     def notices(self) -> tuple[str, ...]:
         """What the jobs that are run have to say before they read; each once."""
         return tuple(dict.fromkeys(text for step in self.steps if step.pending for text in step.job.notices))
@@ -219,7 +227,7 @@ class Batch(ShownAsText):
         """The budget once the jobs are charged; a new data set's where it is yet to be granted."""
         name, part = name_and_part(self.dataset)
         neighbors = self.steps[0].guarantee.neighbors
-        budget = self.budget or budgets.Budget(name, neighbors, Parts.NONE, self.total, self.unit, self.accounting)
+        budget = self.budget or budgets.Budget(name, neighbors, self.parts, self.total, self.unit, self.accounting)
         return budget.charging(part, self.to_charge) if self.to_charge != Amount() else budget
 
     @property
@@ -291,6 +299,49 @@ def require_same_terms(terms: BudgetTerms, steps: Sequence[Step], budget: Budget
         raise BadParameter(f"{terms.dataset!r} was granted for the relation {budget.neighbors}: say so in [budget].")
     if budget is not None and terms.accounting not in {None, budget.accounting}:
         raise BadParameter(f"{terms.dataset!r} was granted under {budget.accounting} accounting: say so in [budget].")
+
+
+def require_one_partition(terms: BudgetTerms, steps: Sequence[Step], budget: Budget | None) -> None:
+    """BadParameter where a unit could be in two parts of the data set, as its parts come from different divisions.
+
+    The parts of one comparison are disjoint, and so are windows of one length. Those of two need not be: the largest
+    charge would not bound their sum.
+    """
+    name, part = name_and_part(terms.dataset)
+    asserted = {step.job.partition for step in steps} - {""}
+    if asserted and part:
+        raise BadParameter(f"A comparison charges parts of a data set: give dataset = {name!r} in [budget].")
+    if len(asserted) > 1:
+        raise BadParameter(
+            "Comparisons of one data set must have the same parts, in every job: the parts of two comparisons overlap. "
+            "Give the others another data set, in a job file of its own."
+        )
+    if budget is None or not (asserted or part):
+        return
+    if asserted and budget.parts is not Parts.BY_UNIT:
+        raise BadParameter(
+            f"{name!r} was granted without parts by unit, which a comparison charges: grant another data set with "
+            "dpmine ledger grant (parts by-unit), and name it in [budget]."
+        )
+    charged = charges_to_parts(Ledger(terms.ledger).history(name))
+    compared = [each for each in charged if each.job.startswith(f"{COMPARED} ")]
+    others = [part for text in asserted for part in parts_of_others(charged, text)]
+    if asserted and others:
+        raise BadParameter(
+            f"{name!r} was charged for other parts, such as {others[0]!r}, which may overlap with those of this "
+            "comparison: compare the same parts, or name another data set in [budget]."
+        )
+    overlapping = [each.part for each in charged if length_of(each.part) is not length_of(part)]
+    if part and not compared and overlapping:
+        raise BadParameter(
+            f"{name!r} was charged for {overlapping[0]!r}, which may overlap with {part!r}: keep `every` of the "
+            "schedule as it was, or name another data set in [budget]."
+        )
+    if part and compared and part not in {each.part for each in compared}:
+        raise BadParameter(
+            f"{name!r} has the parts of a comparison, and {part!r} may overlap with them: name another data set in "
+            "[budget]."
+        )
 
 
 def common_unit(steps: Sequence[Step], terms: BudgetTerms, budget: Budget | None) -> str:

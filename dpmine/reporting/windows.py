@@ -63,7 +63,11 @@ class WindowRun:
         _ = recurring.jobs  # whose budget is checked here
         if job_file.schedule.kept is Kept.LEDGER:
             store = replace(store, shared=SharedResults(job_file.terms.ledger))
-        return cls(recurring, store, job_file.schedule.window(window, today or datetime.now(UTC).astimezone().date()))
+        day = today or datetime.now(UTC).astimezone().date()
+        run = cls(recurring, store, job_file.schedule.window(window, day))
+        if window is None:
+            run._require_clock()
+        return run
 
     @property
     def job_file(self) -> JobFile:
@@ -126,6 +130,15 @@ class WindowRun:
                 f"'{self.store.folder}' has a result of {uncharged[0].partition(' ')[0]} that the ledger has no charge "
                 "for: an older copy of the ledger was put back. Restore a newer one, or charge what is missing "
                 "(dpmine.Ledger)."
+            )
+
+    def _require_clock(self) -> None:
+        """BadParameter for a clock that is behind; one window of difference is that of zones, on two machines."""
+        latest = max(self._windows(self._charges().amounts))
+        if self.window.following() < latest:
+            raise BadParameter(
+                f"By the clock of this machine {self.window} is the last window that has ended, and the ledger has a "
+                f"charge for {latest}: set the clock, or name the window with `window=…`."
             )
 
     def _has_work(self, window: Window, charged: Container[str]) -> bool:

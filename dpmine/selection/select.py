@@ -13,6 +13,7 @@ from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.ledger.budget import checked_name
 from dpmine.ledger.charging import Account
 from dpmine.markup import html_table
+from dpmine.options.explained import explained_by
 from dpmine.options.names import AUTO
 from dpmine.parameters import Number, named, positive
 from dpmine.privacy import Guarantee, Neighbors, short
@@ -226,6 +227,7 @@ def select(
     return Selection(index, label, choice is not None, chooser.name, guarantee, hint)
 
 
+@explained_by(select.__doc__)
 def law(
     scores: Scores,
     *,
@@ -239,7 +241,7 @@ def law(
 ) -> Law:
     """The exact output distribution of `select` with the same arguments, in float64.
 
-    For public data only: it shows the scores.
+    For public data only: it shows the scores. Raises BadParameter as `select` does.
 
     Example:
         >>> law([3, 1], epsilon=2, mechanism="exponential").pmf.round(3).tolist()

@@ -125,6 +125,7 @@ def test_one_of_two_widths_of_a_chart_is_shown(browser: Any, pages: dict[str, Pa
     shown = f"[...document.querySelectorAll('figure')].map(f => {seen})"
     for width in (400, 1600):
         visit = Visit(browser, pages["usual"], width, "light")
+        visit.page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
         counts = visit.page.evaluate(shown)
         assert counts
         assert set(counts) == {1}, json.dumps(counts)

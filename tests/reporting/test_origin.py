@@ -112,17 +112,21 @@ def test_what_is_rejected(tmp_path: Path, head: str, match: str) -> None:
 
 
 def test_charges_are_seen_without_unfolding(folder: Folder) -> None:
-    html = render(folder.run(*(job(**options) for options in ALL.values())), today=DAY)
+    report = folder.run(*(job(**options) for options in ALL.values()))
+    html = render(report, today=DAY)
     unfolded = Page(re.sub(r"<details>.*?</details>", "", html, flags=re.DOTALL)).text
-    summary, *sections = re.split(r"Charge ε = ", unfolded)
-    assert [float(text.split()[0].rstrip(",")) for text in sections[:2]] == [2000, 1000]
-    assert len(sections) == len(ALL)
-    assert "Pairs" in summary
-    assert len(re.findall(r"ε = \d[\d.]*,? .{0,12}\d+ % of the total", summary)) == len(ALL)
+    shares = [float(share) for share in re.findall(r"It took ([\d.]+) % of the budget", unfolded)]
+    assert report.budget is not None
+    granted, charges = report.budget.granted, [outcome.charge for outcome in report.outcomes]
+    parts = [max(each.epsilon / granted.epsilon, each.delta / granted.delta) for each in charges]
+    assert shares == [pytest.approx(100 * float(part), abs=0.051) for part in parts]
+    assert len(set(shares)) > 1
+    (table,) = re.findall(r"What each result was charged Result(.*)all together", Page(html).text)
+    assert table.index("Pairs") < table.index("Ages")
 
 
 def test_stored_results_say_that_they_were_charged_before(folder: Folder) -> None:
-    said = "charged once, when the result was made; it was not charged again"
+    said = "when the result was made; it was not charged again"
     assert said not in render(folder.run(job(**RULE)), today=DAY)
     assert said in render(folder.run(job(**RULE)), today=DAY)
 
@@ -163,13 +167,13 @@ def test_all_sentences_use_the_label(folder: Folder) -> None:
     text = Page(render(report, today=DAY)).text
     for said in (
         "with differential privacy for each buyer",
-        "Each buyer is protected, with all data of that buyer.",
+        "Each buyer, with all data of that buyer.",
         "One buyer is one value of “customer”; rows without a value are left out.",
         "About 30 buying people have",
         "All numbers together are right within ±",
         "Buying people, about",
-        "Share of the buying people in each bin of age",
-        "k buying people together",
+        "Number of buying people in each bin of age",
+        "For k buying people it is k times the ε.",
         "The budget of shop, for each buyer",
     ):
         assert said in text, said
@@ -186,13 +190,15 @@ def test_a_label_is_no_other_question(folder: Folder) -> None:
 def test_what_one_unit_is(folder: Folder) -> None:
     rows = {name: value for name, value in RULE.items() if name != "unit"}
     text = Page(render(folder.run(job(**rows), unit=None), today=DAY)).text
-    assert text.count("Each row of the data is protected by itself.") == 2
+    assert text.count("Each row of the data is protected by itself.") == 1
+    assert "count together: the guarantee is the same" not in text
+    assert "is protected by twice the ε, and so is a family of two" in text
     text = Page(render(folder.run(job(**rows), unit=None, unit_label='"visit"'), today=DAY)).text
-    assert text.count("One visit is one row.") == 2
+    assert text.count("One visit is one row.") == 1
 
 
 def test_an_asserted_unit_is_said_to_be_asserted(folder: Folder) -> None:
     rows = {name: value for name, value in RULE.items() if name != "unit"}
     report = folder.run(job(**rows, one_row_per="person"), unit='"person"')
     said = "One person is one row: the job file asserts this, and nothing checks it."
-    assert Page(render(report, today=DAY)).text.count(said) == 2
+    assert Page(render(report, today=DAY)).text.count(said) == 1

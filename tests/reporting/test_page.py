@@ -23,10 +23,21 @@ from support.pages.prose import WORDS
 from dpmine.errors import BadData
 from dpmine.ledger.budget import Amount
 from dpmine.privacy import Guarantee, Neighbors
+from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.jobs.kinds import HistogramJob
 from dpmine.reporting.page import render as render_module
 from dpmine.reporting.page.bodies import body_of
-from dpmine.reporting.page.charts import Bar, bars, distinct_labels, shortened, stacked, steps
+from dpmine.reporting.page.charts import (
+    Bar,
+    bars,
+    decision,
+    distinct_labels,
+    first_and_all,
+    shortened,
+    stacked,
+    steps,
+    two_lines,
+)
 from dpmine.reporting.page.render import factor_text, odds_text, readable, render, rounded_up_at
 from dpmine.reporting.page.windows import windows_of
 from dpmine.reporting.store import Stored
@@ -89,7 +100,7 @@ def test_what_stands_on_it(html: str) -> None:
     for said in (
         "Private results of shop",
         "7 results about shop, with differential privacy for each customer.",
-        "for each customer; by their outcomes the jobs came to ε = ",
+        "by their outcomes the jobs came to ε = ",
         "have the largest noisy number of 2 listed. About 30 customers have each of them in a basket.",
         "Association rules, the surest first",
         "The bin of age with the largest noisy number is “",
@@ -97,10 +108,18 @@ def test_what_stands_on_it(html: str) -> None:
         "The chosen rule: rich is true where age ≥ 50, and false elsewhere.",
         "A model for rich that reached the target.",
         "with the data of any one customer replaced by any other data",
-        "What is not protected",
         "The number of customers, which counts as public and may be named on this page.",
         "Ages, Weights, Line, Rule, Target: every customer keeps one row, drawn at random from its own; rows without a",
-        "charged by this page",
+        "Who is protected?",
+        "Against what?",
+        "How strong is the guarantee, compared with others?",
+        "What was charged?",
+        "What is left?",
+        "What is not protected?",
+        "What of a person who occurs twice?",
+        "Who can repeat or check it?",
+        "Why trust the code?",
+        "May I publish this page, and again next month?",
         "Made with dpmine 0.1.0 on 2030-01-02.",
     ):
         assert said in page.text, said
@@ -258,6 +277,17 @@ def test_a_failed_job_says_nothing_of_why(folder: Folder, monkeypatch: pytest.Mo
     assert "kanarienvogel" not in html
 
 
+@pytest.mark.parametrize(("after_charge", "said"), [(False, "Nothing was charged"), (True, "% of the budget at most")])
+def test_a_failed_job_is_no_result_and_says_what_it_may_have_taken(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, after_charge: bool, said: str
+) -> None:
+    monkeypatch.setattr(HistogramJob, "run", fail(BadData("x"), after_charge=after_charge))
+    text = Page(render(folder.run(job(**AGES), job(**PAIRS)), today=DAY)).text
+    assert "1 result about shop" in text
+    assert said in text
+    assert text.count("It took") == 1 + after_charge
+
+
 def test_a_stored_result_that_cannot_be_shown(folder: Folder) -> None:
     report = folder.run(job(**RULE))
     assert report.outcomes[0].result is not None
@@ -296,7 +326,10 @@ def test_odd_numbers_in_a_stored_result_do_not_end_the_page(name: str, report: R
     for other in (other for odd in ODD_NUMBERS for other in altered(document, odd)):
         assert body_of(outcome.job.kind, other).answer
         windows = PastWindow("W1", {name: document}, charged=True), PastWindow("W2", {name: other}, charged=True)
-        assert windows_of(Timeline(windows, Amount(), Amount())).jobs
+        if not outcome.job.obstacle:
+            assert windows_of(
+                Timeline(windows, Amount(), Amount()), [outcome.job.kind], UnitWords("unit", "units")
+            ).jobs
 
 
 def test_a_stored_table_that_was_cut() -> None:
@@ -337,7 +370,7 @@ def test_factors_are_never_understated() -> None:
             ("added or taken away", "2.72 times as likely, plus at most 0.001.", "88.1 %"),
             "number of customers",
         ),
-        (Neighbors.ADD_REMOVE, Fraction(0), ("2.72 times as likely.", "88.1 % sure."), "number of customers"),
+        (Neighbors.ADD_REMOVE, Fraction(0), ("2.72 times as likely.", "88.1 % sure"), "number of customers"),
     ],
 )
 def test_words_for_both_relations(
@@ -370,7 +403,8 @@ def test_charts_follow_the_theme_and_are_the_same_each_time() -> None:
     made = [
         (
             bars("c", [Bar("x", 1, "1", (0, 2))]),
-            steps("c", [0, 1, 2], [0.5, 0.5], "col"),
+            steps("c", [0, 1, 2], [5, 4], ("col", "rows"), 1),
+            decision("c", "x ≥ 5", ("y", "n")),
             stacked("c", {}, {}),
         )
         for _ in range(2)
@@ -448,7 +482,8 @@ def test_ranks_are_those_of_the_numbers_beside_them() -> None:
         ("3", "c", "7"),
         ("4", "a", "5"),
     ]
-    drawn = re.findall(r">([abcd])</text>", body.charts[0].wide)
+    assert body.picture is not None
+    drawn = re.findall(r">([abcd])</text>", body.picture.wide)
     assert drawn == ["b", "d", "c", "a"]
     assert "Ranks and bars follow the noisy numbers." in body.remarks[0]
     assert body.sure.startswith("Each number is right within ±1 units, with probability 95 %.")
@@ -603,3 +638,24 @@ def test_the_words_of_the_page_are_the_projects() -> None:
     for text in texts:
         if isinstance(text, str) and " " in text:
             assert {found[0]: better for word, better in WORDS.items() if (found := word.search(text))} == {}
+
+
+def test_guesses_are_compared_with_other_guarantees(folder: Folder) -> None:
+    text = Page(render(folder.run(job(**RULE | {"epsilon": 2})), today=DAY)).text
+    table = text[text.index("How sure a guess becomes at most") :]
+    assert "ε = 0.1 1.2 % 11 % 52.5 % ε = 1 2.7 % 23.2 % 73.2 % this page: ε = 2" in table
+    assert "becomes at most 98.3 % sure. For k customers" in text  # who occurs twice has 2·2 = 4
+
+
+def test_names_on_two_lines() -> None:
+    assert two_lines(["short"], 300) == [["short"]]
+    ((first, second),) = two_lines(["GREEN REGENCY TEACUP + ROSES REGENCY TEACUP"], 260)
+    assert f"{first} {second}" == "GREEN REGENCY TEACUP + ROSES REGENCY TEACUP"
+    assert all(len(lines) == 2 for lines in two_lines(["x" * 90, "y" * 90], 200))
+
+
+def test_the_first_bars_and_all() -> None:
+    values = [Bar(f"item {place}", place, str(place)) for place in range(9)]
+    picture, rest = first_and_all("c", values)
+    assert (picture.wide.count("<rect"), [chart.wide.count("<rect") for chart in rest]) == (6, [9])
+    assert first_and_all("c", values[:6])[1] == ()

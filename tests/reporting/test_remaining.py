@@ -12,7 +12,8 @@ from reporting.test_page import DAY, Page
 from dpmine.ledger.budget import Accounting, Amount
 from dpmine.planning import plan_noise
 from dpmine.privacy import Guarantee, Neighbors
-from dpmine.reporting.page.render import render, rest_of
+from dpmine.reporting.page.remaining import rest_of
+from dpmine.reporting.page.render import render
 
 if TYPE_CHECKING:
     from reporting.jobs import Folder
@@ -50,7 +51,7 @@ def test_nothing_useful_is_left() -> None:
 
 def test_what_the_page_says(folder: Folder) -> None:
     page = Page(render(folder.run(job(**RULE), epsilon="2500"), today=DAY)).text
-    assert "What the rest buys It suffices to run one of these again: “Rule” (once)." in page
+    assert "of the budget. It suffices to run one of these again: “Rule” (once)." in page
     page = Page(render(folder.run(job(**RULE | {"name": "Other", "epsilon": 1500}), epsilon="2500"), today=DAY)).text
     assert "Nothing more: the budget is used up." in page
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_che
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
+from dpmine.options.explained import explained_by
 from dpmine.parameters import Number, exact_number, positive, whole
 from dpmine.privacy import Neighbors
 
@@ -226,6 +227,7 @@ def _moved_entries(move: int, size: int, most: int) -> list[int]:
     return [move] * min(size, most) + [0] * max(0, size - most)
 
 
+@explained_by(ScoreVectors.__doc__)
 @dataclass(frozen=True)
 class CountTables(ScoreVectors):
     """Tables of counts: one unit adds 1 to at most `moving` counts, or under replace_one moves as many each way.

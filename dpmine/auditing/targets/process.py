@@ -55,7 +55,7 @@ class InEnvironment:
             raise BadParameter(f"Cannot start {python} in {folder}: name a Python interpreter and a folder.") from None
 
     def sample(self, data: object, count: int) -> list[object]:
-        """`count` outcomes; runs that raised as `Raised`."""
+        """`count` outcomes of runs on `data`; runs that raised as `Raised`."""
         answers = self._ask({"data": data, "count": count})
         return [Raised(answer) if isinstance(answer, str) else answer[0] for answer in answers]
 

@@ -113,7 +113,7 @@ class TargetReport(ShownAsText):
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def plot(self, path: str | Path) -> None:
-        """Write a picture (.svg or .png): the measured privacy profile of the worst pair, beside the one claimed.
+        """Write a picture to `path` (.svg or .png): the worst pair's measured privacy profile, beside the one claimed.
 
         Raises BadParameter for another suffix, UnreadableFile where nothing can be written.
         """

@@ -101,6 +101,7 @@ def parsed_condition(text: str) -> Tree:
     chosen = nodes[0]["select_list"] if len(nodes) == 1 and nodes[0].get("type") == "SELECT_NODE" else []
     if len(chosen) != 1 or {**nodes[0], "select_list": []} != {**bare[0], "select_list": []}:
         raise BadParameter(f"`where` must be one condition on the columns of a row: {_ALLOWED}.")
+    _parsed(_OF_ONE.format(f"\n{text}\n"))  # "a) or (b" is a condition only in the brackets of another one
     tree: Tree = chosen[0]
     return tree
 

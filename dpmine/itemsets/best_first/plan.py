@@ -112,11 +112,12 @@ class Planner:
         counts, held = self._counts(kind, len(likely), least), sum(likely)
         if self.goal.k is None and (plan := self._loosely_capped(kind, candidates, len(likely), counts)) is not None:
             return plan
-        if self.goal.k is not None and self._is_gaussian:
-            return self._counted_together(kind, counts, held, least) if held < _THIN else self._alone(kind, counts)
+        is_noisy = _NOISY * least < self._deviation(counts, gauge)
         cap = self._cap(least)
-        capped = capped_sensitivity(cap, self.neighbors)
-        if _NOISY * least < self._deviation(counts, gauge) and held < _THIN and capped < counts:
+        if self.goal.k is not None and self._is_gaussian and held < _THIN:
+            loose = ceil(_LOOSE_OF_BEST + _TIMES_HELD_OF_BEST * held)
+            return self._counted_together(kind, counts, min(loose, cap) if is_noisy else None)
+        if is_noisy and held < _THIN and capped_sensitivity(cap, self.neighbors) < counts:
             return self._capped(cap, counts)
         return self._alone(kind, counts)
 
@@ -129,12 +130,11 @@ class Planner:
         """Each itemset by itself, and the uncertain ones again."""
         return Plan(kind, counts, counts, int(AGAIN * counts))
 
-    def _counted_together(self, kind: Kind, counts: int, held: float, least: float) -> Plan:
-        """Where a unit holds few: all at once in the end, and before with a cap if noise is less with it."""
-        cap = min(ceil(_LOOSE_OF_BEST + _TIMES_HELD_OF_BEST * held), self._cap(least))
-        sensitivity, most = capped_sensitivity(cap, self.neighbors), self._with_a_cap(counts)
-        if self._halves(kind) * sensitivity < counts:
-            return Plan(Capped(cap), most, sensitivity, 0, _TOGETHER)
+    def _counted_together(self, kind: Kind, counts: int, cap: int | None) -> Plan:
+        """Where a unit holds few: all at once in the end, and before with the cap, if noise is less with it."""
+        most = self._with_a_cap(counts)
+        if cap is not None and self._halves(kind) * capped_sensitivity(cap, self.neighbors) < counts:
+            return Plan(Capped(cap), most, capped_sensitivity(cap, self.neighbors), 0, _TOGETHER)
         return Plan(kind, most, most, 0, _TOGETHER)
 
     def _capped(self, cap: int, counts: int) -> Plan:

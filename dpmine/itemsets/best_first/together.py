@@ -1,8 +1,8 @@
 """Supports of the likely itemsets, counted once more and all at once. Units that hold many of them add less to each.
 
 Each itemset has a weight, the smaller the more units have it: so no relative error is much larger than others. A unit's
-load is the sum of the squared weights of those it holds. A unit of load q adds √(B/q) of its weights, at most 1, so
-that its squares sum to B at most, however many itemsets there are. One number more says how much is missing. B is
+load is the sum of the squared weights of those it holds. A unit of load q adds √(B/q) of its weights, at most 1. So its
+squares sum to B at most, however many itemsets there are. One number more says how much is missing. B is
 chosen by a noisy histogram of loads. Proof: docs/proofs/best_first.md.
 """
 

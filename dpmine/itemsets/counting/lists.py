@@ -208,7 +208,9 @@ def order_of(lists: ItemsetLists, ranks: NDArray[np.int64] | None = None) -> NDA
     sizes, ranks = lists.sizes, lists.supports if ranks is None else ranks
     largest = int(sizes.max(initial=0))
     levels = (int(ranks.max(initial=0)) + 1) * (largest + 1)
-    ranks = ranks * (largest + 1) + (largest - sizes)
+    ranks = ranks * (largest + 1)
+    ranks += largest
+    ranks -= sizes  # in place: each array of millions takes as long to get as to fill
     if levels > _MOST_LEVELS:
         present, ranks = np.unique(ranks, return_inverse=True)
         levels = len(present)
@@ -220,6 +222,7 @@ def order_of(lists: ItemsetLists, ranks: NDArray[np.int64] | None = None) -> NDA
     def sort(part: tuple[int, int]) -> None:
         _sort_groups(lists.codes, lists.starts, numbers, items, ends, *part, entries)
 
-    cuts = np.searchsorted(ends, np.linspace(0, len(ranks), 1 + 2 * thread_count())[1:-1])
-    in_parallel(sort, list(pairwise([0, *cuts.tolist(), levels])), 1 if len(ranks) < _ONE_THREAD else None)
+    parts = 2 * thread_count() if len(ranks) >= _ONE_THREAD else 1
+    cuts = np.searchsorted(ends, np.linspace(0, len(ranks), 1 + parts)[1:-1])
+    in_parallel(sort, list(pairwise([0, *cuts.tolist(), levels])))
     return entries[1::2].copy()

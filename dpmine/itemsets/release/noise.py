@@ -276,6 +276,14 @@ def squared_l2_sensitivity(count: int) -> Fraction:
     return Fraction(count)
 
 
+def level_of_one(releases: int) -> Fraction:
+    """With what probability the intervals of each of W `releases` must hold, for all to hold with `LEVEL`.
+
+    (1 − β/W)^W ≥ 1 − β, by Bernoulli's inequality: each release has noise of its own, whatever was released before.
+    """
+    return 1 - (1 - LEVEL) / releases
+
+
 def narrower(laplace: DiscreteLaplace, gaussian: DiscreteGaussian | None, count: int) -> SupportNoise:
     """Whichever noise keeps `count` supports within the narrower joint interval; Laplace where they are equal.
 

@@ -225,7 +225,9 @@ class TopItemsets:
         return list(lists.to_pandas()) if self.item_type == "uint64" else lists.to_pylist()
 
     def to_pandas(self, items: str = "frozenset") -> pd.DataFrame:
-        """A frame with the columns noisy_support (Int64), support (a share) and itemsets.
+        """A frame with the columns noisy_support (Int64) and itemsets, in the order of the list.
+
+        With a public number of units there is one more column, support (float64): a share, which mlxtend reads.
 
         Where rules were asked for, the subsets' rows follow those of the chosen itemsets, as mlxtend's
         `association_rules` needs them. Its lift misleads where `several_baskets` is true: see `rules`.
@@ -244,7 +246,7 @@ class TopItemsets:
         return pd.DataFrame(
             {
                 "noisy_support": pd.Series([row.value for row in rows], dtype="Int64"),
-                "support": pd.Series([row.share for row in rows], dtype="float64"),
+                **({} if self.units is None else {"support": pd.Series([row.share for row in rows], dtype="float64")}),
                 "itemsets": pd.Series(listed if form is ItemsForm.FROZENSET else self._plain(listed), dtype="object"),
             }
         )

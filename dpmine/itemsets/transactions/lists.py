@@ -144,7 +144,7 @@ def by_size(miner: OfOneSize, sizes: tuple[int, int], threshold: int, room: List
     return ItemsetLists.of(parts)
 
 
-_copy_rows, _mark_supersets = kernel("copy_rows"), kernel("mark_supersets")
+_place_rows, _copy_rows, _mark_supersets = kernel("place_rows"), kernel("copy_rows"), kernel("mark_supersets")
 _SUPERSET, _EQUAL_SUPERSET = 1, 2  # bits of the last one's flags
 
 
@@ -159,6 +159,6 @@ def with_superset(lists: ItemsetLists, *, equal: bool) -> NDArray[np.bool_]:
 def taken(lists: ItemsetLists, order: NDArray[np.int64]) -> ItemsetLists:
     """Some of the itemsets, in this order."""
     starts, supports = np.empty(len(order) + 1, np.int64), np.empty(len(order), np.int64)
-    codes = np.empty(int((lists.starts[order + 1] - lists.starts[order]).sum()), np.int32)
-    copied = _copy_rows(*lists, order, starts, supports, codes)
-    return ItemsetLists(codes[:copied], starts, supports)
+    codes = np.empty(_place_rows(lists.starts, order, starts), np.int32)
+    _copy_rows(*lists, order, starts, supports, codes)
+    return ItemsetLists(codes, starts, supports)

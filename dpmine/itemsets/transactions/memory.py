@@ -41,7 +41,7 @@ PROJECTED_ENTRY = 32
 PROJECTED_ROW = 48
 """Bytes a row of a conditional database takes, its miner included."""
 
-_ORDER = 32
+_ORDER = 40
 """Bytes an itemset takes for its place among those of other sizes, while these are put in order."""
 _REFERENCES = 56
 """Bytes a frozenset takes for what allocators round up, and in the lists and arrays that it passes through."""
@@ -123,8 +123,8 @@ def listing_cost(size: int) -> int:
 
 
 def listed_cost(size: int) -> int:
-    """Bytes an itemset takes in the list of all sizes."""
-    return 4 * size + 8 + _ORDER
+    """Bytes an itemset takes in the list of all sizes: two copies, as allocators keep the first, and an order."""
+    return 2 * (4 * size + 16) + _ORDER
 
 
 @cache

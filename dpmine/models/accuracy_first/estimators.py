@@ -57,6 +57,7 @@ from dpmine.models.supervised import (
     linear_values,
 )
 from dpmine.models.validation.terms import require_replace_one
+from dpmine.options.explained import explained_by
 from dpmine.parameters import Number, named, positive, probability, truth
 from dpmine.privacy import Neighbors
 
@@ -309,7 +310,7 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor[AccuracySettings]):
         return RidgeObjective.of(bounds, rows, units.targets(places.of(answers)))
 
     def predict(self, X: ArrayLike) -> Floats:
-        """wᵀx + b for every row, shape (n,), rows longer than x_bound shortened to it as in training.
+        """wᵀx + b for every row of X, shape (n,), rows longer than x_bound shortened to it as in training.
 
         Raises BadData as `fit`, and where nothing was reached.
         """
@@ -317,19 +318,22 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor[AccuracySettings]):
         return linear_values(self, X, self._inside)
 
 
+@explained_by(AccuracyFirstRidge.__doc__)
 @dataclass(eq=False, repr=False)
 class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier[AccuracySettings]):
     """Logistic regression at the least privacy loss that reaches a target, private for every row under replace_one.
 
-    Minimises L(w) = (1/n) Σ ln(1 + e^{−y_i x_iᵀw}) + (λ/2)‖w‖² on clipped rows, y_i = ±1.
+    Minimises L(w) = (1/n) Σ ln(1 + e^{−y_i x_iᵀw}) + (λ/2)‖w‖² on clipped rows, y_i = ±1 (Ligett et al. 2017, 3.2).
 
     Args:
         method: "output" (Laplace noise on the minimiser) or "brownian".
         classes: the two labels, public, the one that positive decisions mean last; None: those that occur,
             sorted, of rows with a unit: then public, and that there are two. `fit` reads them before the charge.
 
-    All other parameters are those of `AccuracyFirstRidge`, without y_bound. `coef_` has shape (1, p), `intercept_`
-    (1,), and `classes_` holds the two classes. Source: Ligett et al. 2017, section 3.2.
+    Attributes:
+        coef_: shape (1, p).
+        intercept_: shape (1,).
+        classes_: the two classes.
 
     See Also:
         AccuracyFirstRidge: for a number instead of two classes.
@@ -340,8 +344,6 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier[AccuracySettings]
         >>> from dpmine import AccuracyFirstLogistic
         >>> x = np.linspace(-1, 1, 4000).reshape(-1, 1)
         >>> model = AccuracyFirstLogistic(excess_risk=0.05, regularization=0.1, keep_last=True).fit(x, x[:, 0] > 0)
-        >>> model.coef_.shape
-        (1, 1)
         >>> model.guarantee_.ex_post_epsilon <= 10
         True
     """
@@ -376,7 +378,7 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier[AccuracySettings]
         return (classes_note(self.classes), bounds.solver_note)
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """wᵀx + b for every row, shape (n,); above 0 is `classes_[1]`. Raises BadData where nothing was reached."""
+        """wᵀx + b for every row of X, shape (n,); above 0 is `classes_[1]`. Raises BadData if nothing was reached."""
         self._require_weights()
         return super().decision_function(X)
 

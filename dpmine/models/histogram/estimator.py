@@ -70,13 +70,14 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
         dataset: the data set's name in the ledger.
 
     Attributes after `fit`:
-        bin_width_: float, in units of the data; a pair on a rectangle.
-        edges_: float64, shape (b + 1,), b the number of bins that was chosen; a pair of such arrays on a rectangle.
-        density_: float64, shape (b,) or (b1, b2), per unit of the data or of area; equal where no count is above 0.
-        counts_: float64, of that shape: noisy counts ≥ 0.
-        n_features_in_: 1, or 2 on a rectangle.
-        guarantee_: `dpmine.Guarantee`, with what was clipped in its notes.
-        result_: `dpmine.models.histogram.density.Density`; writes itself as text, JSON and Arrow.
+
+    - bin_width_: float, in units of the data; a pair on a rectangle.
+    - edges_: float64, shape (b + 1,), b the number of bins that was chosen; a pair of such arrays on a rectangle.
+    - density_: float64, shape (b,) or (b1, b2), per unit of the data or of area; equal where no count is above 0.
+    - counts_: float64, of that shape: noisy counts ≥ 0.
+    - n_features_in_: 1, or 2 on a rectangle.
+    - guarantee_: `dpmine.Guarantee`, with what was clipped in its notes.
+    - result_: `dpmine.models.histogram.density.Density`; writes itself as text, JSON and Arrow.
 
     Proof: docs/proofs/models/histogram.md. Source: Chaudhuri & Vinterbo 2013, Algorithms 2 and 5, Theorem 6.
 
@@ -132,7 +133,7 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
         y: object = None,  # noqa: ARG002 - pipelines pass y
         units: Entries = None,
     ) -> Self:
-        """Estimate the density of the records x: shape (n,) or (n, 1), on a rectangle (n, 2).
+        """Estimate the density of the records x: shape (n,) or (n, 1), on a rectangle (n, 2). y is ignored.
 
         `units`, shape (n,), names the privacy unit of every record. Each unit keeps at most `rows_per_unit` records,
         drawn at random from its own. Those whose unit is None, NaN or not hashable are dropped. Without it each
@@ -166,7 +167,7 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
         return self._released().pdf(x)
 
     def score_samples(self, X: Entries) -> Floats:
-        """The logarithm of the density at each record, shape (n,): −∞ outside the bounds, and where the density is 0.
+        """The logarithm of the density at each record of X, shape (n,): −∞ outside the bounds, and at density 0.
 
         NaN at a missing value. Raises BadData for what is not records as in the fit.
         """
@@ -180,7 +181,7 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
             return np.log(released.pdf(records[:, 0] if self.n_features_in_ == 1 else records))
 
     def score(self, X: Entries, y: object = None) -> float:  # noqa: ARG002 - scikit-learn passes y
-        """The logarithm of the likelihood of the records: the sum of `score_samples`.
+        """The logarithm of the likelihood of the records X: the sum of `score_samples`. y is ignored.
 
         Not private: a score on private data says something about them that no guarantee covers.
         """
@@ -191,7 +192,7 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
         return self._released().sample(n)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the density; see `Density.plot`."""
+        """Draw the density on `ax`, or on new axes; see `Density.plot`."""
         return self._released().plot(ax)
 
     def _released(self) -> Density:

@@ -44,6 +44,7 @@ from dpmine.models.supervised import (
     classes_note,
 )
 from dpmine.models.validation.terms import CandidateSearch, require_replace_one
+from dpmine.options.explained import explained_by
 from dpmine.parameters import Number, positive, probability, truth
 from dpmine.privacy import Neighbors
 
@@ -352,6 +353,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier[Lin
         return tags
 
 
+@explained_by(PrivateLogisticRegression.__doc__)
 @dataclass(eq=False, repr=False, kw_only=True)
 class PrivateHuberSVC(_PrivateLinearClassifier):
     """A linear support vector classifier with the Huber hinge loss, private for every row under replace_one.
@@ -360,7 +362,10 @@ class PrivateHuberSVC(_PrivateLinearClassifier):
         huber: half-width h ≥ 0.001 of the rounded corner: the loss bends over margins from 1 − h to 1 + h. A
             narrow corner is closer to the hinge loss and, with objective perturbation, needs more regularisation.
 
-    All other parameters and the attributes are those of `PrivateLogisticRegression`. There are no probabilities.
+    Attributes:
+        loss_: the loss, "huber".
+
+    There are no probabilities.
 
     See Also:
         PrivateLogisticRegression: with probabilities.

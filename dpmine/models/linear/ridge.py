@@ -285,7 +285,7 @@ class PrivateRidge(SavedEstimator, PrivateRegressor[RidgeSettings]):
         self.guarantee_ = settings.guarantee().noting(*settings.noise.notes, ball.note, note)
 
     def predict(self, X: ArrayLike) -> Floats:
-        """The line wᵀx + b for every row, shape (n,), in the units of y, rows clipped as in training.
+        """The line wᵀx + b for every row of X, shape (n,), in the units of y, rows clipped as in training.
 
         Raises BadData as `fit`.
         """

@@ -161,7 +161,7 @@ class HypothesisClassifier(PrivateClassifier[Settings]):
     hypothesis_: Hypothesis | None
 
     def predict(self, X: ArrayLike) -> Labels:
-        """The class of every row. Raises BadData as `fit`, and where the mechanism returned no hypothesis."""
+        """The class of every row of X. Raises BadData as `fit`, and where the mechanism returned no hypothesis."""
         check_is_fitted(self)
         features = checked_features(self, X, reset=False)
         if self.hypothesis_ is None:

@@ -58,12 +58,12 @@ class Delegating(MetaEstimatorMixin):  # type: ignore[misc]
 
     @_if_learnt_has("predict")
     def predict(self, X: Entries) -> Any:
-        """What the fitted estimator predicts."""
+        """What the fitted estimator predicts for the rows of X."""
         return self._fitted().predict(X)
 
     @_if_learnt_has("predict_proba")
     def predict_proba(self, X: Entries) -> Any:
-        """Its probabilities."""
+        """Its probabilities for the rows of X."""
         return self._fitted().predict_proba(X)
 
     @_if_learnt_has("predict_log_proba")
@@ -73,12 +73,12 @@ class Delegating(MetaEstimatorMixin):  # type: ignore[misc]
 
     @_if_learnt_has("decision_function")
     def decision_function(self, X: Entries) -> Any:
-        """Its decisions."""
+        """Its decisions for the rows of X."""
         return self._fitted().decision_function(X)
 
     @_if_learnt_has("score")
     def score(self, X: Entries, y: Entries) -> float:
-        """Its own score on these rows, exact: nothing protects them."""
+        """Its own score on the rows of X and their answers y, exact: nothing protects them."""
         return float(self._fitted().score(X, y))
 
     def _fitted(self) -> BaseEstimator:
@@ -134,7 +134,7 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
     estimator_: BaseEstimator = field(init=False)
 
     def guarantee(self, units: str | None = None, features: Sequence[str] | None = None) -> Guarantee:  # noqa: ARG002
-        """What is declared; the arguments are those of dpmine's own estimators.
+        """What is declared. `units` and `features` are ignored: dpmine's own estimators have them.
 
         Raises BadParameter for unusable numbers, and unless one of epsilon and rho is given.
         """
@@ -153,7 +153,7 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
         return f"the guarantee of {type(self.estimator).__name__}"
 
     def fit(self, X: Entries, y: Entries = None) -> Self:
-        """Fit a clone of the estimator. Raises BadParameter as `guarantee`, and what the estimator raises."""
+        """Fit a clone of the estimator to X and y. Raises as `guarantee`, and as the estimator."""
         guarantee = self.guarantee()
         model = clone(self.estimator)
         declared_loss = guarantee.epsilon if self.rho is None else guarantee.zcdp.rho

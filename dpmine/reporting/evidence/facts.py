@@ -25,7 +25,6 @@ from dpmine.io.atomic import read_file
 from dpmine.itemsets.release.results import printable
 from dpmine.ledger.budget import Amount, composed, name_and_part
 from dpmine.ledger.records import entry_of, reread
-from dpmine.options.tables import OPTIONS
 from dpmine.privacy import Neighbors, rounded_up
 from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.jobs.file import UnitWords, read_job_file
@@ -58,7 +57,7 @@ _LEARNT = {
 """How results come about that name no mechanism."""
 OPEN = "To be completed before submission."
 """What no run knows: who publishes the results, where and what for, and who registers them."""
-_STATISTICS = {"top-itemset", "frequent-itemsets", "histogram"}
+_STATISTICS = {"top-itemset", "frequent-itemsets", "compare", "histogram"}
 _NEIGHBOURING = {
     Neighbors.REPLACE_ONE: "All data of one {} are replaced by those of another; the number of units is public.",
     Neighbors.ADD_REMOVE: "All data of one {} are added or removed; the number of units is private.",
@@ -239,7 +238,7 @@ def windows_text(of_page: object, others: Iterable[object]) -> bytes:
 
 def mechanism(job: Job, result: Stored) -> str:
     """How the result was chosen or learnt, in words."""
-    method = OPTIONS[job.kind].get("method")
+    method = job.table.get("method")
     said = "" if method is None else str(job.options.get("method", method.default))
     return str(result.document.get("mechanism") or _LEARNT[job.kind].format(said)).replace("_", " ")
 

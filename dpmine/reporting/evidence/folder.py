@@ -135,6 +135,9 @@ def _windows(of_page: str, timeline: Timeline) -> bytes:
 def verify_evidence(folder: Path) -> Verified:
     """Recompute all that the folder says of itself: hashes, seals, charges, and the documents made of them.
 
+    Args:
+        folder: the path of the evidence, as `dpmine report --evidence` wrote it.
+
     This finds accidents and careless changes. A folder that someone forged as a whole holds, too: only a fingerprint
     or a ledger's seal that was kept elsewhere shows that.
     Raises BadData with the file that is changed, missing or new; UnreadableFile where there is no such folder.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from dpmine.io.source import Columns
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.ledger.charging import Account
     from dpmine.privacy import Guarantee
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 _COLUMNS = ("unit", "basket", "item", "items", "one_hot", "attributes", "missing", "cut")
 
 
-class ItemsetJob(Job):
-    """Itemsets of transactions, with supports and rules where they are asked for."""
+class TransactionsJob(Job):
+    """A job on transactions: which columns are read, and the arguments of the library's call."""
 
     known: ClassVar[frozenset[str]] = frozenset({"items"})
 
@@ -43,13 +44,33 @@ class ItemsetJob(Job):
 
     @cached_property
     def _plan(self) -> LayoutPlan:
-        """Which columns are read; no row is. Raises as `_checked`."""
-        from dpmine.io.source import Columns
-        from dpmine.itemsets.ingest.attributes import open_transactions
-        from dpmine.itemsets.ingest.layouts import plan_layout
+        """How the columns are read; no row is. Raises as `_checked`."""
+        return plan_of(self.data, self._columns)
 
-        columns = Columns.of(**{name: value for name, value in self._arguments.items() if name in _COLUMNS})
-        return plan_layout(open_transactions(self.data, columns), columns)
+    @cached_property
+    def _columns(self) -> Columns:
+        """The columns that are named."""
+        from dpmine.io.source import Columns
+
+        return Columns.of(**{name: value for name, value in self._arguments.items() if name in _COLUMNS})
+
+    @cached_property
+    def _arguments(self) -> dict[str, Any]:
+        """The arguments of the library's call, but for data and ledger."""
+        arguments = self.given("min_confidence", "memory", "rules")
+        return {**arguments, "one_hot": truth("one_hot", arguments.get("one_hot", False))}
+
+
+def plan_of(data: object, columns: Columns) -> LayoutPlan:
+    """How the columns of the data are read; no row is. Raises BadParameter, BadData and UnreadableFile."""
+    from dpmine.itemsets.ingest.attributes import open_transactions
+    from dpmine.itemsets.ingest.layouts import plan_layout
+
+    return plan_layout(open_transactions(data, columns), columns)
+
+
+class ItemsetJob(TransactionsJob):
+    """Itemsets of transactions, with supports and rules where they are asked for."""
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""
@@ -86,12 +107,6 @@ class ItemsetJob(Job):
     @property
     def _has_rules(self) -> bool:
         return truth("rules", self.options.get("rules", False))
-
-    @cached_property
-    def _arguments(self) -> dict[str, Any]:
-        """The arguments of the library's call, but for data and ledger."""
-        arguments = self.given("min_confidence", "memory", "rules")
-        return {**arguments, "one_hot": truth("one_hot", arguments.get("one_hot", False))}
 
 
 class TopItemsetJob(ItemsetJob):

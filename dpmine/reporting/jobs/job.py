@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from dpmine.errors import BadParameter
 from dpmine.io.files import shown_name
 from dpmine.options.option import OF_SOURCE, OF_UNIT
-from dpmine.options.tables import OPTIONS
+from dpmine.options.tables import IN_JOBS_ALONE, OPTIONS
 from dpmine.parameters import exact_number, listed
 from dpmine.privacy import short
 
@@ -63,12 +63,14 @@ class Scheduled:
         window: its name.
         days: the rows that are read; None for all of them, once.
         written: the options as the job file has them, without what the schedule gives to a window.
+        title: the job's name in the job file, whatever the window.
     """
 
     every: str
     window: str
     days: Days | None
     written: Mapping[str, Any]
+    title: str
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class Job(ABC):
 
     def __init_subclass__(cls) -> None:
         if "kind" in vars(cls):
-            cls.table = OPTIONS[cls.kind]
+            cls.table = (OPTIONS | IN_JOBS_ALONE)[cls.kind]
             cls.known |= {name for name, option in cls.table.items() if option.in_jobs}
 
     @cached_property
@@ -129,6 +131,11 @@ class Job(ABC):
     def charging(self, epsilon: Fraction, delta: Fraction) -> Self:
         """The same job with this budget."""
         return replace(self, options={**self.options, self.loss: short(epsilon), "delta": short(delta)})
+
+    @property
+    def partition(self) -> str:
+        """What is asserted of the parts of the data set that are charged in its place; "" where the whole is."""
+        return ""
 
     @property
     def obstacle(self) -> str:
@@ -261,4 +268,6 @@ def _plain(value: Any) -> object:
         return value
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
+    if isinstance(value, dict):
+        return {name: _plain(entry) for name, entry in value.items()}
     return str(exact_number("value", value))

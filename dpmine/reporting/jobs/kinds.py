@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from dpmine.errors import BadData, BadParameter
 from dpmine.parameters import listed, one_or_each, whole_numbers
 from dpmine.privacy import Neighbors
+from dpmine.reporting.jobs.compare import CompareJob
 from dpmine.reporting.jobs.itemsets import FrequentItemsetsJob, TopItemsetJob
 from dpmine.reporting.jobs.job import Job, Released
 
@@ -370,6 +371,7 @@ KINDS: dict[str, type[Job]] = {
     for job in (
         TopItemsetJob,
         FrequentItemsetsJob,
+        CompareJob,
         HistogramJob,
         ClassifyJob,
         RegressJob,

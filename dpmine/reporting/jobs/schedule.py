@@ -50,6 +50,11 @@ _WRITTEN_FORMS = {
 }
 
 
+def length_of(window: str) -> Every | None:
+    """How long the window of that name is; None where it is no name of one."""
+    return next((every for every, (form, _) in _WRITTEN_FORMS.items() if form.fullmatch(window)), None)
+
+
 class Missed(StrEnum):
     """What a run does about earlier windows that were never charged."""
 

@@ -25,6 +25,10 @@ _TEXT: Schema = {"type": "string", "minLength": 1}
 _ENTRIES = {"type": ["string", "number", "boolean"]}
 _TEXTS = {"COL", "C", "CHAR", "SQL", "URL", "NAME", "RELATION", "SIZE"}
 """What `Option.metavar` calls a value that is never a number."""
+_NESTED: dict[str | None, Schema] = {
+    "TABLE": {"type": "object", "additionalProperties": _TEXT, "minProperties": 2},
+    "LISTS": {"type": "array", "items": {"type": "array", "items": _ENTRIES, "minItems": 1}},
+}
 _RELATION = {"enum": ["replace-one", "add-remove", "replace_one", "add_remove"], "default": "replace-one"}
 _BUDGET: dict[str, tuple[str, Schema]] = {
     "ledger": ("Where charges are recorded: sqlite:///budget.db or postgresql://….", _TEXT),
@@ -159,6 +163,8 @@ def _value(option: Option) -> Schema:
     default = {} if option.default is None else {"default": _plain(option.default)}
     if option.choices:
         return {"enum": list(option.choices), **default}
+    if option.metavar in _NESTED:
+        return _NESTED[option.metavar]
     if option.kind in {bool, int}:
         return {"type": "boolean" if option.kind is bool else "integer", **default}
     if option.bare:

@@ -13,7 +13,8 @@ from dpmine.itemsets.release.results import printable
 from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, percent, spaced
-from dpmine.reporting.page.charts import Bar, bars, steps
+from dpmine.reporting.page.charts import Bar, decision, first_and_all, steps
+from dpmine.reporting.page.comparison import comparison
 from dpmine.reporting.page.itemsets import frequent_itemsets, top_itemsets
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def _histogram(document: Document, words: UnitWords) -> Body:
     rows_per_unit = document.whole("rows_per_unit", 0)
     counted = words.many if rows_per_unit == 1 else "rows"
     caption = (
-        f"Share of the {counted} in each bin of {column}, with noise. The first and the last bin also hold everything "
+        f"Number of {counted} in each bin of {column}, with noise. The first and the last bin also hold everything "
         "beyond the bounds, and the first one missing values. Where the intervals of two bins overlap, the true order "
         "may be the other way round."
     )
@@ -65,7 +66,7 @@ def _histogram(document: Document, words: UnitWords) -> Body:
     if rows_per_unit:
         kept = "1 row" if rows_per_unit == 1 else f"{rows_per_unit} rows"
         meaning = f"{meaning} Only rows that were kept count: of every {words.one} at most {kept}, drawn at random."
-    sure = ""
+    sure, error = "", 0.0
     if document.has("count_error"):
         error = document.number("count_error")
         sure = f"Each number is right within ±{ceil(error):,} {counted}, {CERTAIN}."
@@ -73,9 +74,11 @@ def _histogram(document: Document, words: UnitWords) -> Body:
     return Body(
         f"The bin of {column} with the largest noisy number is {_peak(names, shares, counted)}.",
         sure or "Every bin has noise; its size is not in the stored result.",
-        (steps(caption, edges, [100 * share for share in shares], column, "%"),),
-        (PageTable("The bins in numbers", columns, folded=True, meaning=meaning),),
-        (f"{len(shares)} bins of width {document.number('bin_width'):g}{chosen}.{_uneven(edges) if whole else ''}",),
+        steps(caption, edges, counts, (column, f"{counted}, with noise"), error),
+        tables=(PageTable("The bins in numbers", columns, meaning=meaning),),
+        remarks=(
+            f"{len(shares)} bins of width {document.number('bin_width'):g}{chosen}.{_uneven(edges) if whole else ''}",
+        ),
     )
 
 
@@ -122,13 +125,13 @@ def _classifier(document: Document, _words: UnitWords) -> Body:
     question = f"whether {label} is {_value(second)} or {_value(first)}"
     answer = f"A weighted sum of {len(document.numbers('coef'))} features predicts {question}."
     remark = f"Regulariser λ = {document.number('lambda'):g}. A positive weight speaks for {_value(second)}."
-    return Body(answer, _NOT_MEASURED, *_weights(document), (remark,))
+    return Body(answer, _NOT_MEASURED, *_weights(document), remarks=(remark,))
 
 
 def _regression(document: Document, _words: UnitWords) -> Body:
     answer = f"A weighted sum of {len(document.numbers('coef'))} features predicts {printable(document['label'])}."
     remark = f"Regulariser λ = {document.number('regularization'):g}."
-    return Body(answer, _NOT_MEASURED, *_weights(document), (remark,))
+    return Body(answer, _NOT_MEASURED, *_weights(document), remarks=(remark,))
 
 
 def _several_classes(document: Document, classes: Sequence[Label]) -> Body:
@@ -143,7 +146,7 @@ def _several_classes(document: Document, classes: Sequence[Label]) -> Body:
         raise Altered
     for value, row, intercept in zip(classes, weights, intercepts, strict=True):
         columns[printable(value)] = [f"{weight:.6g}" for weight in (*row, intercept)]
-    table = PageTable("The weights for each value", columns, folded=True)
+    table = PageTable("The weights for each value", columns)
     return Body(answer, _NOT_MEASURED, tables=(table,), remarks=(remark,))
 
 
@@ -172,7 +175,8 @@ def _hypothesis(document: Document, words: UnitWords) -> Body:
     answer = f"The chosen rule: {label} is {_value(second)} where {rule}, and {_value(first)} elsewhere."
     guess = f"This is a rule of thumb for all {words.many} together. It does not hold for every {words.one}."
     sure = f"Noise was added to the choice, so another rule may fit better. {_NOT_MEASURED}"
-    return Body(answer, sure, remarks=(guess, chosen))
+    holds = f"{label} is {_value(second)}", f"{label} is {_value(first)}"
+    return Body(answer, sure, decision("The chosen rule", rule, holds), remarks=(guess, chosen))
 
 
 def _value(name: str) -> str:
@@ -180,18 +184,18 @@ def _value(name: str) -> str:
     return name.lower() if name in {"True", "False"} else f"“{name}”"
 
 
-def _weights(document: Document) -> tuple[tuple[Chart, ...], tuple[PageTable, ...]]:
-    """Chart and table of a linear model's weights, the largest first, and the intercept last."""
+def _weights(document: Document) -> tuple[Chart, tuple[Chart, ...], tuple[PageTable, ...]]:
+    """Charts and table of a linear model's weights, the largest first, and the intercept last."""
     features, coefficients = document.values("features"), document.numbers("coef")
     if len(features) != len(coefficients):
         raise Altered
     weights = [(printable(name), weight) for name, weight in zip(features, coefficients, strict=True)]
     weights.sort(key=lambda pair: -abs(pair[1]))
     caption = "Weights, the largest in absolute value first; they depend on the scales of the features"
-    chart = bars(caption, [Bar(name, w, f"{w:.4g}") for name, w in weights])
+    charts = first_and_all(caption, [Bar(name, w, f"{w:.4g}") for name, w in weights])
     names, values = zip(*weights, ("(intercept)", document.number("intercept")), strict=True)
     columns = {"Feature": names, "Weight": [f"{value:.6g}" for value in values]}
-    return (chart,), (PageTable("The weights in numbers", columns, folded=True),)
+    return *charts, (PageTable("The weights in numbers", columns),)
 
 
 def _two(classes: Sequence[Label]) -> tuple[str, str]:
@@ -203,6 +207,7 @@ def _two(classes: Sequence[Label]) -> tuple[str, str]:
 _BODIES: dict[str, Callable[[Document, UnitWords], Body]] = {
     "top-itemset": top_itemsets,
     "frequent-itemsets": frequent_itemsets,
+    "compare": comparison,
     "histogram": _histogram,
     "classify": _classifier,
     "regress": _regression,

@@ -48,10 +48,11 @@ class PageTable:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The answer of a job in a sentence, how sure it is, and what shows it."""
+    """The answer of a job in a sentence, how sure it is, a picture of it, and what shows all of it."""
 
     answer: str
     sure: str = ""
+    picture: Chart | None = None
     charts: tuple[Chart, ...] = ()
     tables: tuple[PageTable, ...] = ()
     remarks: tuple[str, ...] = ()

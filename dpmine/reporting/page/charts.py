@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 NARROW, WIDE = 340, 720
 """Widths that every chart is drawn in, in pixels: for telephones, and for everything else."""
 FONT = 12.5  # pixels, as in templates/report.css
+_FIRST_BARS = 6
 _MOST_BARS = 40
 _MOST_STEPS = 1000
+_MOST_INTERVALS = 40
 _PERCENT = re.compile(r"(?<=\d) %")
 
 
@@ -57,33 +59,44 @@ def bars(caption: str, values: Sequence[Bar]) -> Chart:
 
     def layout(width: int) -> dict[str, object]:
         unit = (width - 8) / ((high - low) or 1.0)
-        labels = distinct_labels([bar.name for bar in drawn], width - figures - 12)
-        return {"rows": list(zip(labels, drawn, strict=True)), "zero": 4 - low * unit, "unit": unit}
+        labels = two_lines([bar.name for bar in drawn], width - figures - 12)
+        lines = max(map(len, labels), default=1)
+        return {"rows": list(zip(labels, drawn, strict=True)), "zero": 4 - low * unit, "unit": unit, "lines": lines}
 
     return _drawn("bars", caption, layout)
 
 
-def steps(caption: str, edges: Sequence[float], heights: Sequence[float], column: str, unit: str = "") -> Chart:
+def first_and_all(caption: str, values: Sequence[Bar]) -> tuple[Chart, tuple[Chart, ...]]:
+    """The first few bars, and all of them if there are more."""
+    first = bars(caption, values[:_FIRST_BARS])
+    return first, (bars(caption, values),) if len(values) > _FIRST_BARS else ()
+
+
+def steps(
+    caption: str, edges: Sequence[float], heights: Sequence[float], names: tuple[str, str], error: float
+) -> Chart:
     """A histogram: its height between edges; a thousand of them at most, else neighbours are drawn as their mean.
 
-    `unit` is what heights are counted in, such as "%".
+    `names` are those of the axes, across and up. Of few bins the intervals, ± `error`, are drawn.
     """
     together = -(-len(heights) // _MOST_STEPS)
     parts = [heights[start : start + together] for start in range(0, len(heights), together)]
     means = [sum(part) / len(part) for part in parts]
     first, *ends = [*edges[:-1:together], edges[-1]]
-    top = 1.05 * max(means) or 1.0
+    error = error if len(means) <= _MOST_INTERVALS else 0.0
+    top = 1.05 * (max(means) + error) or 1.0
 
     def layout(width: int) -> dict[str, object]:
         height = 120 + width // 4
         return {
             "height": height,
             "bins": list(zip(means, ends, strict=True)),
+            "error": error,
             "first": first,
             "across": (width - 68) / (ends[-1] - first),
             "up": 0.74 * height / top,
-            "marks": (_ticks(first, ends[-1], 4 if width == NARROW else 8), _ticks(0, top, 4, f" {unit}".rstrip())),
-            "column": shortened(column, width),
+            "marks": (_ticks(first, ends[-1], 4 if width == NARROW else 8), _ticks(0, top, 4)),
+            "names": [shortened(name, width - _LEFT) for name in names],
         }
 
     return _drawn("steps", caption, layout)
@@ -118,6 +131,39 @@ def multiples(caption: str, panels: Sequence[Panel], first: str, last: str) -> C
     return _drawn("multiples", caption, layout)
 
 
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """One of several small histograms: its heights between edges; none of either where there is no result."""
+
+    title: str
+    edges: Sequence[float]
+    heights: Sequence[float]
+
+
+def outlines(caption: str, panels: Sequence[Outline]) -> Chart:
+    """Small histograms side by side on one scale, in both directions."""
+    drawn = [panel for panel in panels if panel.heights]
+    first, last = min(panel.edges[0] for panel in drawn), max(panel.edges[-1] for panel in drawn)
+    top = max([1.0, *(height for panel in drawn for height in panel.heights)])
+
+    def layout(width: int) -> dict[str, object]:
+        columns = 2 if width == NARROW else 4
+        across = width / columns - _LEFT - _RIGHT
+        unit = across / (last - first)
+        bins = [
+            [(_HEIGHT * max(0.0, height) / top, (edge - first) * unit) for height, edge in zip(*each, strict=True)]
+            for each in ((panel.heights, panel.edges[1:]) for panel in panels)
+        ]
+        starts = [(panel.edges[0] - first) * unit if panel.heights else 0.0 for panel in panels]
+        marks = [(value * _HEIGHT / top, text) for value, text in _ticks(0, top, 2)]
+        ends = f"{first:g}", f"{last:g}"
+        titles = [panel.title for panel in panels]
+        rows = list(zip(titles, starts, bins, strict=True))
+        return {"columns": columns, "across": across, "panels": rows, "marks": marks, "ends": ends}
+
+    return _drawn("outlines", caption, layout)
+
+
 _LEFT, _RIGHT, _HEIGHT = 52, 12, 70
 """Room beside and in a panel, in pixels; as in templates/charts.svg.j2."""
 
@@ -125,6 +171,16 @@ _LEFT, _RIGHT, _HEIGHT = 52, 12, 70
 def _place(number: int, point: tuple[float, float, float], step: float, up: float) -> tuple[float, float, float, float]:
     low, value, high = (max(0.0, end) * up for end in point)
     return (number + 0.5) * step, low, value, high
+
+
+def decision(caption: str, condition: str, answers: tuple[str, str]) -> Chart:
+    """A rule: what holds where the condition is met, and elsewhere."""
+
+    def layout(width: int) -> dict[str, object]:
+        room = width / 2 - 24
+        return {"condition": shortened(condition, width - 24), "answers": [shortened(each, room) for each in answers]}
+
+    return _drawn("decision", caption, layout)
 
 
 def stacked(caption: str, parts: Mapping[str, str], rows: Mapping[str, Sequence[float]]) -> Chart:
@@ -139,12 +195,12 @@ def _drawn(kind: str, caption: str, layout: Callable[[int], dict[str, object]]) 
     return Chart(narrow, wide, caption)
 
 
-def _ticks(low: float, high: float, most: int, unit: str = "") -> list[tuple[float, str]]:
-    """Round numbers from `low` to `high`, in `most` steps at most, written with that unit."""
+def _ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
+    """Round numbers from `low` to `high`, in `most` steps at most, as they are written."""
     from matplotlib.ticker import MaxNLocator
 
     places = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
-    return [(place, f"{place:.10g}{unit}") for place in map(float, places) if low <= place <= high]
+    return [(place, f"{place:,.10g}") for place in map(float, places) if low <= place <= high]
 
 
 @cache
@@ -172,14 +228,17 @@ def _shown(value: object) -> object:
 
 def shortened(text: str, pixels: float) -> str:
     """The text, cut to about that many pixels."""
-    room = pixels / FONT
-    if sum(map(_width, text)) <= room:
+    if _pixels(text) <= pixels:
         return text
     length = 0
-    room -= 1.0  # for the dots
+    room = pixels / FONT - 1.0  # for the dots
     while length < len(text) and (room := room - _width(text[length])) >= 0:
         length += 1
     return f"{text[:length].rstrip()}…"
+
+
+def _pixels(text: str) -> float:
+    return FONT * sum(map(_width, text))
 
 
 def _width(letter: str) -> float:
@@ -200,6 +259,19 @@ def distinct_labels(names: Sequence[str], room: float, start: int = 0) -> list[s
             for place, other in zip(places, distinct_labels(alike, room, further), strict=True):
                 labels[place] = other
     return labels
+
+
+def two_lines(names: Sequence[str], room: float) -> list[list[str]]:
+    """The names, each on a line of `room` pixels, or on two that end with a word."""
+    return [_in_two(name, room) for name in distinct_labels(names, 1.8 * room)]
+
+
+def _in_two(name: str, room: float) -> list[str]:
+    if _pixels(name) <= room:
+        return [name]
+    spaces = [place for place, letter in enumerate(name) if letter == " " and _pixels(name[:place]) <= room]
+    start = spaces[-1] if spaces else len(shortened(name, room)) - 1
+    return [name[:start].strip(), shortened(name[start:].strip(), room)]
 
 
 def _cut(name: str, room: float, start: int) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpmine.options.tables import as_keys
 from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, names_of, percent, spaced
-from dpmine.reporting.page.charts import Bar, bars
+from dpmine.reporting.page.charts import Bar, first_and_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +68,7 @@ def _numbered(rows: Sequence[Document], words: UnitWords, *, together: bool) -> 
         f"{_leads(leaders, len(rows))}. About {first:,} {words.many} have {these} in a basket.",
         f"{'All numbers together are' if together else 'Each number is'} right within ±{error:,} {words.many}, "
         f"{CERTAIN}.",
-        (_support_chart(rows, names, words, together=together),),
+        *_support_charts(rows, names, words, together=together),
         (_support_table(rows, names, words),),
         (order,),
     )
@@ -98,7 +98,7 @@ def frequent_itemsets(document: Document, words: UnitWords) -> Body:
     return Body(
         f"{_how_many(len(rows), listed_from, words)} {_LARGEST_ALONE if alone else ''}{largest}",
         f"{certain}{CERTAIN.capitalize()}, all true numbers are in their intervals, and {_lacking(document, words)}",
-        (_support_chart(rows, names, words, together=True),),
+        *_support_charts(rows, names, words, together=True),
         (table, *_rule_tables(document, words)),
         (advice,) if advice else (),
     )
@@ -124,13 +124,15 @@ def _lacking(document: Document, words: UnitWords) -> str:
     )
 
 
-def _support_chart(rows: Sequence[Document], names: Sequence[str], words: UnitWords, *, together: bool) -> Chart:
+def _support_charts(
+    rows: Sequence[Document], names: Sequence[str], words: UnitWords, *, together: bool
+) -> tuple[Chart, tuple[Chart, ...]]:
     caption = (
         f"Noisy number of {words.many} that have these items in one basket; each {words.one} counts once. The thin "
         f"lines are the intervals of the table{', which hold all together' if together else ''}. Where two lines "
         "overlap, the true order may be the other way round."
     )
-    return bars(caption, [_support_bar(row, name) for row, name in zip(rows, names, strict=True)])
+    return first_and_all(caption, [_support_bar(row, name) for row, name in zip(rows, names, strict=True)])
 
 
 def _leads(names: Sequence[str], listed: int) -> str:
@@ -161,9 +163,8 @@ def _support_table(rows: Sequence[Document], names: Sequence[str], words: UnitWo
         f"{words.many.capitalize()}, about: how many {words.many} have all of these items in one basket, with noise."
     )
     if rows[0].has("support"):
-        share = f"Share of all {words.many}"
-        columns[share] = [percent(row.number("support"), 1) for row in rows]
-        meaning = f"{meaning} {share}: the same number in per cent."
+        columns["Share"] = [percent(row.number("support"), 1) for row in rows]
+        meaning = f"{meaning} Share: the same number in per cent of all {words.many}."
     return PageTable("Itemsets, by noisy number", columns, numbers=2, meaning=meaning)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from math import exp
@@ -11,26 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.exact.reals import decimal_above, decimal_below
 from dpmine.io.files import shown_name
-from dpmine.itemsets.release.noise import LEVEL, DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.release.results import printable
-from dpmine.ledger.budget import WHOLE, Accounting, Amount, name_and_part
+from dpmine.ledger.budget import Accounting, Amount, name_and_part
 from dpmine.ledger.charging import ROW
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.page.bodies import body_of
-from dpmine.reporting.page.body import Body, percent
+from dpmine.reporting.page.body import CERTAIN, Body, PageTable, percent
 from dpmine.reporting.page.charts import stacked, templates
+from dpmine.reporting.page.remaining import left_to_file, rest_of
 from dpmine.reporting.page.windows import windows_of
 from dpmine.reporting.terms import conversion_delta, guaranteed_together, is_by_rho
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from dpmine.ledger.budget import Budget
     from dpmine.privacy import Guarantee
     from dpmine.reporting.batch import JobOutcome, Report
+    from dpmine.reporting.page.windows import WindowsSection
 
 
 _MOST_ROWS = 200
@@ -38,12 +38,12 @@ _MOST_SAID = 20  # ε beyond which the factor is too large to be of use
 _POWER = re.compile(r"\b(\d+(?:\.\d+)?)e\+?(-?)0*(\d+)")
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DIGITS = 4  # of an ε that is rounded up for readers
-_DIGITS_OF_REST = 3
-_SEVERAL = 10  # numbers that are released together
-_MOST_NOISE = 10**9  # a half width beyond it is of no use, and takes long to compute
-_SPENT = {"charged by this page": "bar", "charged otherwise": "other", "remaining": "soft"}
+_OTHERS = (Fraction(1, 10), Fraction(1), Fraction(3))
+"""Values of ε that a page is compared with."""
+_GUESSES = (1, 10, 50)  # per cent
+_SPENT = {"by this page": "bar", "otherwise": "other", "remaining": "soft"}
 """The parts of a budget, with their colours."""
-_COUNTED = {Accounting.BASIC: ("ε", "δ"), Accounting.ZCDP: ("ρ", "δ of single results")}
+_COUNTED = {Accounting.BASIC: ("ε", "δ"), Accounting.ZCDP: ("privacy loss", "δ of single results")}
 """What a budget counts."""
 _FAILED = Body("This job has no result.", "The reason may depend on the data, so it is not shown here.")
 
@@ -67,41 +67,52 @@ def render(report: Report, *, today: datetime | None = None) -> str:
     )
     replaced = terms.neighbors is Neighbors.REPLACE_ONE
     failing = guarantee.delta if replaced else _for_other_data(guarantee)
-    sections = [_section(outcome, report, words, page_charge) for outcome in outcomes]
+    whole = report.budget.granted if report.budget else page_charge
+    sections = [_section(outcome, report, words, whole) for outcome in outcomes]
+    # A fact about a unit's data is another one with other data: one taken away, and one added.
+    steps = 1 if replaced else 2
     page = templates().get_template("report.html.j2")
     return page.render(
         title=job_file.title,
         dataset=terms.dataset,
         unit=words,
         meaning=_meaning(report, words),
+        has_key=_has_key(report),
         day=(today.date() if today else report.day).isoformat(),
         version=__version__,
         job_file=job_file,
         inputs=_inputs(report),
         total=readable(guarantee.decimals),
         came_to="" if came_to == guarantee else readable(came_to.decimals),
-        charged=_charge(page_charge, page_charge, report.accounting),
         sections=sections,
+        results=sum(not section["failed"] for section in sections),
         zcdp=report.accounting is Accounting.ZCDP,
         by_rho=is_by_rho(largest_charge, report.total, report.accounting),
         slack=readable(short(conversion_delta(report.total))),
         own_delta=readable(short(largest_charge.approximate_delta)) if largest_charge.approximate_delta else "",
         intervals=any(section["body"].intervals for section in sections),
-        level=percent(float(LEVEL)),
+        certain=CERTAIN,
         any_failed=any(section["failed"] for section in sections) or _any_window_failed(report),
         asserted=_asserted(report, outcomes, words),
         spending=_spending(report, report.budget, page_charge) if report.budget else None,
+        spent=_spent(report, page_charge, whole),
+        strength=_strength(guarantee.epsilon, steps),
         replaced=replaced,
         factor=factor_text(guarantee.epsilon),
-        # A fact about a unit's data is another one with other data: one taken away, and one added.
-        odds=odds_text(guarantee.epsilon if replaced else 2 * guarantee.epsilon),
+        odds=odds_text(steps * guarantee.epsilon),
+        odds_of_two=odds_text(2 * steps * guarantee.epsilon),
         delta=readable(short(guarantee.delta)) if guarantee.delta else "",
         failing=readable(short(failing)) if failing else "",
         chance=f"1 in {int(decimal_below(1 / failing, 3)):,}" if failing else "",
         notes=_notes((each.job.name, each.result.guarantee) for each in outcomes if each.result),
         most_rows=_MOST_ROWS,
-        windows=windows_of(report.timeline) if report.timeline else None,
+        windows=_windows(report, words),
     )
+
+
+def _windows(report: Report, words: UnitWords) -> WindowsSection | None:
+    kinds = [outcome.job.kind for outcome in report.outcomes if outcome.job.in_window]
+    return windows_of(report.timeline, kinds, words) if report.timeline else None
 
 
 def _for_other_data(guarantee: Amount) -> Fraction:
@@ -129,9 +140,15 @@ def _meaning(report: Report, words: UnitWords) -> str:
     """What in the data is one unit, in a sentence."""
     if report.unit == ROW:
         return "Each row of the data is protected by itself." if words.one == ROW else f"One {words.one} is one row."
-    if any(outcome.guarantee.assertion for outcome in report.outcomes):
+    if not _has_key(report):
         return f"One {words.one} is one row: the job file asserts this, and nothing checks it."
     return f"One {words.one} is one value of “{report.unit}”; rows without a value are left out."
+
+
+def _has_key(report: Report) -> bool:
+    """Whether columns say which rows are of one unit: else each row is one, or is asserted to be."""
+    asserted = any(outcome.guarantee.assertion and not outcome.job.partition for outcome in report.outcomes)
+    return report.unit != ROW and not asserted
 
 
 def _inputs(report: Report) -> list[tuple[str, str]]:
@@ -145,8 +162,8 @@ def _inputs(report: Report) -> list[tuple[str, str]]:
     ]
 
 
-def _section(outcome: JobOutcome, report: Report, words: UnitWords, page_charge: Amount) -> dict[str, Any]:
-    """One job on the page, of which all came to `page_charge`; `others` have models of one label of the same data."""
+def _section(outcome: JobOutcome, report: Report, words: UnitWords, whole: Amount) -> dict[str, Any]:
+    """One job on the page, with its share of the `whole` budget; `others` have models of one label of the same data."""
     job, result, label = outcome.job, outcome.result, _label(outcome)
     others = [each.job.name for each in report.outcomes if label and each is not outcome and _label(each) == label]
     return {
@@ -155,9 +172,10 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords, page_charge:
         "asked": [("input", shown_name(job.source)), *((name, _written(value)) for name, value in job.options.items())],
         "body": body_of(job.kind, result.document, words) if result else _FAILED,
         "failed": result is None,
-        "charge": _charge(outcome.charge, page_charge, report.accounting),
+        "share": _said_of_share(outcome, _part(outcome.charge, whole, report.accounting)) if report.budget else "",
+        "charge": ", ".join(filter(None, _charge(outcome.charge, report.accounting))),
         "reused": result.day if outcome.reused and result else "",
-        "converts": outcome.guarantee.delta > outcome.charge.compared(Accounting.ZCDP)[1],
+        "converts": outcome.guarantee.delta > outcome.charge.compared(report.accounting)[1],
         "guarantee": readable(str(result.guarantee if result else outcome.guarantee)),
         "files": result.files if result else (),
         "label": label[1] if label else "",
@@ -165,15 +183,53 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords, page_charge:
     }
 
 
-def _charge(amount: Amount, page_charge: Amount, accounting: Accounting) -> dict[str, str]:
-    """A charge: its two numbers, and its share of all charges of this page."""
-    slack, total = amount.compared(accounting)[1], page_charge.compared(accounting)[0]
-    loss = _loss(amount, accounting, decimal_above)
-    return {
-        "loss": f"ε = {loss}" if accounting is Accounting.BASIC else f"ρ at most {loss}",
-        "slack": readable(short(slack)) if slack else "",
-        "share": percent(_share(amount.compared(accounting)[0], total)) if total else "",
+def _said_of_share(outcome: JobOutcome, part: str) -> str:
+    """What a job took of the budget; one without a result may have ended before its charge."""
+    if outcome.result:
+        return f"It took {part} of the budget."
+    return f"It took {part} of the budget at most." if outcome.charged else "Nothing was charged for it."
+
+
+def _charge(amount: Amount, accounting: Accounting) -> tuple[str, str]:
+    """The two numbers of a charge; of δ nothing where there is none."""
+    loss, slack = _loss(amount, accounting, decimal_above), readable(short(amount.compared(accounting)[1]))
+    if accounting is Accounting.BASIC:
+        return f"ε = {loss}", f"δ = {slack}" if amount.delta else ""
+    return f"ρ at most {loss}", f"{slack} of the δ of single results" if amount.approximate_delta else ""
+
+
+def _part(amount: Amount, whole: Amount, accounting: Accounting) -> str:
+    """The share of a budget that a charge takes: of ε or ρ, or of δ if that is more."""
+    pairs = zip(amount.compared(accounting), whole.compared(accounting), strict=True)
+    return percent(max(_share(part, total) for part, total in pairs), 1)
+
+
+def _spent(report: Report, page_charge: Amount, whole: Amount) -> PageTable:
+    """What each job of the page was charged, and all together."""
+    accounting, of = report.accounting, "the budget" if report.budget else "this page"
+    amounts = [*(outcome.charge for outcome in report.outcomes), page_charge]
+    alone = [Amount.of(each.result.guarantee if each.result else each.guarantee).epsilon for each in report.outcomes]
+    together = _guaranteed(report, page_charge, page_charge).epsilon
+    columns = {
+        "Result": [
+            *(outcome.job.name for outcome in report.outcomes),
+            "all windows" if report.timeline else "all together",
+        ],
+        f"Share of {of}": [_part(amount, whole, accounting) for amount in amounts],
+        "ε by itself": [readable(short(epsilon)) for epsilon in (*alone, together)],
     }
+    meaning = "ε by itself: that of the guarantee, if nothing else were published about the same people."
+    return PageTable("What each result was charged", columns, meaning=meaning)
+
+
+def _strength(epsilon: Fraction, steps: int) -> PageTable:
+    """How sure of a guess an attacker can become, beside other ε; `steps` apart are two data sets that differ in it."""
+    named = {other: f"ε = {short(other)}" for other in _OTHERS}
+    rows = sorted({**named, epsilon: f"this page: ε = {readable(short(epsilon))}"}.items())
+    columns = {"Guarantee": [name for _, name in rows]}
+    for before in _GUESSES:
+        columns[f"a guess of {before} %"] = [odds_text(steps * each, before) for each, _ in rows]
+    return PageTable("How sure a guess becomes at most", columns)
 
 
 def _loss(amount: Amount, accounting: Accounting, rounded: Callable[[Fraction, int], Fraction]) -> str:
@@ -208,7 +264,11 @@ def _label(outcome: JobOutcome) -> tuple[Sequence[str], str] | None:
 def _written(value: object) -> str:
     """A value as text, which the page puts on one line; of several, each by itself."""
     if isinstance(value, list):
-        return ", ".join(printable(_written(each)) for each in value)
+        return ", ".join(
+            printable(" + ".join(map(_written, each)) if isinstance(each, list) else _written(each)) for each in value
+        )
+    if isinstance(value, dict):
+        return "; ".join(printable(f"{name}: {_written(each)}") for name, each in value.items())
     if isinstance(value, Decimal):
         return readable(str(value).lower())
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
@@ -224,17 +284,19 @@ def _spending(report: Report, budget: Budget, page_charge: Amount) -> dict[str, 
         name: [_share(amount, total) for amount in amounts]
         for name, (total, *amounts) in zip(_COUNTED[kind], (losses, slacks), strict=True)
     }
-    caption = f"The budget: {_amount(granted, kind)} granted, {_amount(remaining, kind)} remaining."
+    caption = "What of the budget is charged, and what remains"
     rounding = decimal_below, decimal_above, decimal_above, decimal_below
     named = zip(("granted", *_SPENT), (granted, *spent), rounding, strict=True)
     rows = [(name, _loss(each, kind, to), readable(short(each.compared(kind)[1]))) for name, each, to in named]
+    pairs = zip(remaining.compared(kind), granted.compared(kind), strict=True)
     left = left_to_file(report, budget)
     buys = rest_of(left, kind, {each.job.name: Amount.of(each.guarantee) for each in report.outcomes})
     return {
         "chart": stacked(caption, _SPENT, shares),
         "rows": rows,
-        "elsewhere": any(elsewhere),
-        "left": _amount(remaining, kind),
+        "elsewhere": any(elsewhere.compared(kind)),
+        "used": _part(page_charge, granted, kind),
+        "unused": percent(min(_share(left, total) for left, total in pairs if total), 1),
         "left_to_file": "" if left == remaining else _amount(left, kind),
         "granted": readable(granted.decimals),
         "new": report.new,
@@ -275,58 +337,8 @@ def rounded_up_at(value: float, digits: int) -> float:
     return lower if lower >= value else round(lower + 10.0**-digits, digits)
 
 
-def odds_text(epsilon: Fraction) -> str:
-    """The most that an attacker who is 50 % sure of a fact about one unit can become sure of it."""
+def odds_text(epsilon: Fraction, before: int = 50) -> str:
+    """The most that an attacker who is `before` per cent sure of a fact about one unit can become sure of it."""
     if epsilon > _MOST_SAID:
         return "100 %"
-    return f"{rounded_up_at(100 / (1 + exp(-float(epsilon))), 1):g} %"
-
-
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """What is left, in terms of what it suffices for.
-
-    Attributes:
-        times: how often each job could be run again, by its name; without the jobs that were charged nothing.
-        epsilon: the most that one job with δ = 0 may ask for, rounded down.
-        one: if all is charged for one more number of units, its half width at probability 0.95; None where nothing
-            useful is left.
-        several: the same for each of ten numbers that are released together.
-    """
-
-    times: Mapping[str, int]
-    epsilon: Fraction
-    one: int | None
-    several: int | None
-
-
-def left_to_file(report: Report, budget: Budget) -> Amount:
-    """What further jobs of the file may be charged, by the ledger and by the file's total: each number is the smaller.
-
-    A job without a result is counted at its most: the file still asks for it. A schedule divides the file's total among
-    its windows, so only the ledger says what is left for anything else.
-    """
-    by_ledger = budget.remaining_of(name_and_part(report.job_file.terms.dataset)[1])
-    if report.timeline is not None:
-        return by_ledger
-    charged = Amount.total([each.charge if each.result else Amount.of(each.guarantee) for each in report.outcomes])
-    by_file = replace(budget, granted=report.total, charged={WHOLE: charged}).remaining
-    return Amount(*map(min, zip(by_ledger, by_file, strict=True)))
-
-
-def rest_of(remaining: Amount, accounting: Accounting, charges: Mapping[str, Amount]) -> Rest:
-    """What `remaining` suffices for, given the most that each job may be charged."""
-    loss = remaining.compared(accounting)[0]
-    times = {name: _times(remaining, most, accounting) for name, most in charges.items() if any(most)}
-    if loss <= 0:
-        return Rest(times, loss, None, None)
-    noise = DiscreteLaplace(loss) if accounting is Accounting.BASIC else DiscreteGaussian(loss)
-    useful = loss * _MOST_NOISE > 1
-    one, several = (noise.half_width(count) if useful else None for count in (1, _SEVERAL))
-    return Rest(times, decimal_below(remaining.epsilon, _DIGITS_OF_REST), one, several)
-
-
-def _times(remaining: Amount, largest_charge: Amount, accounting: Accounting) -> int:
-    """How many charges fit. Raises ValueError for a charge of nothing."""
-    pairs = zip(remaining.compared(accounting), largest_charge.compared(accounting), strict=True)
-    return max(0, min(int(left // charge) for left, charge in pairs if charge))
+    return f"{rounded_up_at(100 * before / (before + (100 - before) * exp(-float(epsilon))), 1):g} %"

@@ -39,6 +39,12 @@ class Levels:
     `dpmine.select` says whether something was chosen, and nothing else. The chosen group's score is not released
     either: one unit moves it, so no exact score is private, not even with a δ.
 
+    Args:
+        levels: pairs (score, number of candidates), the groups.
+        padding: the number of public dummies of score 0, which stand for candidates that no group has.
+
+    Raises BadParameter for groups without candidates, nothing to select from, and dummies beside scores below 0.
+
     Example:
         >>> Levels([(40, 2**62), (900, 2**62), (310, 2**62)]).top()
         900
@@ -49,10 +55,6 @@ class Levels:
     """
 
     def __init__(self, levels: Iterable[tuple[Number, int]], padding: int = 0) -> None:
-        """`levels`: (score, multiplicity) pairs, the groups; `padding`: public dummies of score 0.
-
-        Raises BadParameter for multiplicities below 1, nothing to select from, and dummies beside scores below 0.
-        """
         groups = [Level(exact_score(score), whole("multiplicity", count)) for score, count in levels]
         self._padding = whole("padding", padding, least=0)
         if not groups and not padding:
@@ -71,7 +73,7 @@ class Levels:
 
     @classmethod
     def of(cls, levels: Iterable[Level], padding: int = 0) -> Levels:
-        """The universe of these levels."""
+        """The universe of these levels, with `padding` dummies."""
         return cls([(level.score, level.count) for level in levels], padding)
 
     @property

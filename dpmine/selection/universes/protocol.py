@@ -97,11 +97,11 @@ class Universe(Protocol[C_co]):
         ...
 
     def member(self, level: Level, *, bits: BitSource) -> C_co:
-        """A uniform member of a level of the head."""
+        """A uniform member of a level of the head, drawn from `bits`."""
         ...
 
     def tail(self, floor: Score, *, bits: BitSource) -> tuple[C_co, Score]:
-        """A uniform candidate among those with score < floor, and its score. Requires: there is one."""
+        """A candidate with score < floor, drawn uniformly by `bits`, and its score. Requires: there is one."""
         ...
 
 

@@ -71,7 +71,7 @@ def test_broken_lists_are_refuted(name: str) -> None:
 
 
 @every("name", twins())
-def test_parts_of_best_first_keep_their_claims_and_their_twins_do_not(name: str) -> None:
+def test_parts_keep_their_claims_and_their_twins_do_not(name: str) -> None:
     """From laws, so both verdicts are certain."""
     sound, broken = (audit(each.target, each.claim, each.family, **FEW) for each in twins()[name])
     assert not sound.refuted, str(sound)

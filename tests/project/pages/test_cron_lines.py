@@ -97,7 +97,7 @@ def test_a_recurring_report_is_charged_once(tmp_path: Path, line: str) -> None:
 
 def units() -> dict[str, str]:
     """By their names."""
-    texts = [block.text for block in blocks((ROOT / "docs" / "how-to" / "schedulers.md").read_text(encoding="utf-8"))]
+    texts = [block.text for block in blocks((ROOT / "docs" / "how-to" / "unattended.md").read_text(encoding="utf-8"))]
     return {found[1]: text for text in texts if (found := NAMED.match(text))}
 
 

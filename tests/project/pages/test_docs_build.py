@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from reporting.browser import chromium, needs_chromium
+from support.cases import every
 
 import dpmine
 from dpmine.planning.accounting import plan_runs
@@ -61,18 +63,56 @@ def test_a_page_that_needs_a_network_is_found(page: str, tmp_path: Path) -> None
     assert len(list(loaded_from_elsewhere(tmp_path))) == 1
 
 
-@pytest.mark.slow
-def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
-    done = build(DOCS, tmp_path)
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages, built without a warning."""
+    target = tmp_path_factory.mktemp("site")
+    done = build(DOCS, target)
     assert (done.returncode, done.stderr) == (0, "")
-    threats = (tmp_path / "project" / "threat_model.html").read_text(encoding="utf-8")
+    return target
+
+
+@pytest.mark.slow
+def test_the_pages_have_what_is_put_in_at_the_build(site: Path) -> None:
+    threats = (site / "project" / "threat_model.html").read_text(encoding="utf-8")
     assert "Not guaranteed" in threats
     assert 'href="../proofs/selection/noisy_max.html"' in threats
-    commands = (tmp_path / "reference" / "command_line.html").read_text(encoding="utf-8")
+    commands = (site / "reference" / "command_line.html").read_text(encoding="utf-8")
     assert 'id="dpmine-ledger-verify"' in commands
     assert "<!-- commands -->" not in commands
-    assert list(loaded_from_elsewhere(tmp_path)) == []
-    assert (tmp_path / "searchindex.js").is_file()
+    assert re.search(r'<dt><code[^>]*><span class="pre">--release-support</span>', commands)  # no paragraph of help
+    assert list(loaded_from_elsewhere(site)) == []
+
+
+@pytest.mark.slow
+def test_the_menu_is_short(site: Path) -> None:
+    menu = (site / "index.html").read_text(encoding="utf-8").partition('class="sidebar-tree"')[2].partition("</div>")[0]
+    assert 40 <= menu.count("toctree-l") <= 60
+
+
+@pytest.mark.slow
+@needs_chromium
+def test_pages_opened_from_a_folder_can_be_searched_and_read(site: Path) -> None:
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 1300, "height": 900})
+        page.goto((site / "search.html").as_uri() + "?q=conviction")
+        page.wait_for_selector("p.context")
+        assert all("convic" in text.lower() for text in page.locator("p.context").all_inner_texts())
+        page.goto((site / "tutorial" / "index.html").as_uri())
+        wide = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth).length"
+        assert page.eval_on_selector_all("pre", wide) == 0
+        page.set_viewport_size({"width": 400, "height": 900})
+        assert page.eval_on_selector_all("pre", wide) > 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+NO_PICTURE = {"index", "postgresql", "recurring", "schedulers"}
+
+
+@every("name", [page.stem for page in sorted((DOCS / "how-to").glob("*.md"))])
+def test_pages_on_tasks_have_a_picture(name: str) -> None:
+    page = (DOCS / "how-to" / f"{name}.md").read_text(encoding="utf-8")
+    assert name in NO_PICTURE or re.search(r"^!\[.{20,}\]\(", page, flags=re.MULTILINE)
 
 
 @pytest.mark.slow
@@ -139,6 +179,8 @@ def test_figures_are_what_the_script_draws(tmp_path: Path) -> None:
     kept = {path.name: path.read_text(encoding="utf-8") for path in DOCS.rglob("*.svg") if path.name not in MEASURED}
     assert drawn.keys() == kept.keys()
     assert [name for name in drawn if not same_drawing(drawn[name], kept[name])] == []
+    heard = re.compile(r'<svg role="img" aria-labelledby="title" [^>]*>\s*<title id="title">.{20,}</title>')
+    assert [name for name in figures.FIGURES if not heard.search(drawn[Path(name).name])] == []
 
 
 def test_drawings_that_differ_are_told_apart() -> None:
@@ -146,6 +188,25 @@ def test_drawings_that_differ_are_told_apart() -> None:
     assert not same_drawing("L 1.5 -2", "L 1.0 -2")
     assert not same_drawing("L 1 2", "M 1 2")
     assert not same_drawing("L 1 2", "L 1 2 3")
+
+
+def test_examples_in_docstrings_stay_as_they_are() -> None:
+    plain = module(DOCS / "_extensions" / "plain_docstrings.py").plain
+    assert [plain(line) for line in (">>> f(**x)", "    ...     f(**x)", "of **x")] == [
+        ">>> f(**x)",
+        "    ...     f(**x)",
+        r"of \*\*x",
+    ]
+
+
+INDENTED_IN_LIST = re.compile(r"^(?:- |\d+\. ).*\n\n {4}(?:dpmine|from|import) ", flags=re.MULTILINE)
+
+
+def test_code_after_a_list_has_a_fence() -> None:
+    """Four spaces after a list continue its last entry."""
+    pages = {page.name: page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")}
+    assert [name for name, text in pages.items() if INDENTED_IN_LIST.search(text)] == []
+    assert INDENTED_IN_LIST.search("- a\n\n    dpmine plan\n")
 
 
 def test_links_lead_to_pages_of_the_site() -> None:

@@ -1,4 +1,4 @@
-"""The roles of docs/how-to/postgresql.md may do what its table says, where a server is installed."""
+"""The roles of docs/how-to/ledger.md may do what its table says, where a server is installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "postgresql.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "ledger.md"
 
 
 def statements() -> list[list[str]]:

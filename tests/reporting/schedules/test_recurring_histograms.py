@@ -61,8 +61,11 @@ def test_histograms_recur_beside_itemsets_and_an_empty_window_is_no_error(tmp_pa
     documents = [each.documents["Ages"] for each in report.timeline.windows] if report.timeline else []
     counts = [document["counts"] for document in documents if document is not None]
     assert np.rint(counts).tolist() == [[10, 0, 4, 0], [0, 0, 0, 0], [10, 0, 6, 0]]
-    page = Page(render(report)).text
-    assert "Ages: densities of windows are not compared." in page
+    page = Page(render(report))
+    assert "age by window, on one scale: the noisy number in each bin." in page.text
+    charts = [each for tag, each in page.tags if tag == "svg" and "age by window" in str(each["aria-label"])]
+    assert len(charts) == 2
+    assert page.texts.count("no result") == 0
 
 
 @pytest.mark.parametrize("bins", [[2, 4], None])

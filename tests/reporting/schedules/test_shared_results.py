@@ -16,6 +16,7 @@ import pytest
 from ledger.guarantees import guarantee
 from ledger.postgres import Cluster, running
 from reporting.schedules.weeks import ITEMS, PAIRS, Shop, sales
+from reporting.unattended.site import finding_tests
 
 import dpmine
 from dpmine.errors import BadLedger, BadParameter, NotReady
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.batch import Report
 
 NUMBERS = count()
-MACHINE = Path(__file__).with_name("machine.py")
+MACHINE = Path(__file__).parents[1] / "unattended" / "killed.py"
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +85,16 @@ def test_each_machine_makes_the_page_from_what_both_released(shop: Shop) -> None
 def test_two_that_start_at_once_end_well_and_have_all_results(shop: Shop) -> None:
     shop.schedule["start"] = "2025-W02"
     Ledger(shop.url).grant("shop", epsilon=52000, delta=0.052)
-    file, week = shop.write(), "2025-W04"
+    shop.write()
+    options = ["../jobs.toml", "-o", "page.html", "--results", "results", "--window", "2025-W04", "--quiet"]
     started = [
         subprocess.Popen(
-            [sys.executable, MACHINE, file, shop.path / m / "page.html", shop.path / m / "results", week, ""],
+            [sys.executable, MACHINE, "2025-01-27", "", *options],
+            cwd=shop.path / machine,
+            env=finding_tests(),
             stderr=subprocess.PIPE,
         )
-        for m in ("a", "b")
+        for machine in ("a", "b")
     ]
     ends = [process.communicate(timeout=120)[1] for process in started]
     assert [process.returncode for process in started] == [0, 0], ends
@@ -122,7 +126,7 @@ def test_what_one_machine_lost_is_lost_for_all_and_told_by_all(shop: Shop, monke
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("dpmine.itemsets.top._answer", crash)
+        patch.setattr("dpmine.itemsets.top.answer", crash)
         with pytest.raises(KeyboardInterrupt):
             run(shop, "a", "2025-W03")
     for machine in ("a", "b"):  # the second job was never charged, so the next run charges and runs it
@@ -172,7 +176,7 @@ def test_a_folder_that_cannot_be_written_leaves_the_result_in_the_ledger(
 
     with monkeypatch.context() as patch:
         patch.setattr("dpmine.reporting.store.write_whole", full)
-        assert all(outcome.error is not None for outcome in run(shop, "a", "2025-W03").outcomes)
+        assert all("results' is full: free some" in outcome.summary for outcome in run(shop, "a", "2025-W03").outcomes)
     assert not results(shop, "a")
     for machine in ("b", "a"):
         run(shop, machine, "2025-W03").raise_failures()

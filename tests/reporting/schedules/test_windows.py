@@ -21,6 +21,8 @@ from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.jobs.itemsets import TopItemsetJob
 from dpmine.reporting.page.render import render
+from dpmine.reporting.store import ResultsFolder
+from dpmine.reporting.windows import WindowRun
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -159,7 +161,7 @@ def test_a_crash_before_the_charge_costs_nothing_and_is_caught_up(shop: Shop, mo
 
 def test_a_crash_after_the_charge_is_not_charged_again(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("dpmine.itemsets.top._answer", crash)
+        patch.setattr("dpmine.itemsets.top.answer", crash)
         with pytest.raises(KeyboardInterrupt):
             shop.run("2025-W03")
     error = shop.fails("2025-W03")
@@ -286,6 +288,19 @@ def test_disjoint_units_have_all_of_the_budget_in_each_window(tmp_path: Path) ->
     )
 
 
+def test_windows_of_another_length_overlap_with_those_before(tmp_path: Path) -> None:
+    """A visit in the week and in the month would be protected by the sum of both, and the ledger counts the larger."""
+    sales(tmp_path / "sales.parquet", 12)
+    shop = Shop(tmp_path, terms={"neighbors": "add-remove"})
+    shop.schedule["disjoint_units"] = True
+    Ledger(shop.url).grant("shop", epsilon=52000, delta=0.052, neighbors="add-remove", parts="by_unit")
+    shop.run("2025-W03").raise_failures()
+    shop.schedule["every"] = "month"
+    with pytest.raises(BadParameter, match="'2025-W03', which may overlap with '2025-01': keep `every`"):
+        shop.run("2025-01")
+    assert len(shop.charges) == 1
+
+
 def test_without_parts_disjoint_windows_are_rejected(tmp_path: Path) -> None:
     sales(tmp_path / "sales.parquet", 4)
     shop = Shop(tmp_path, terms={"neighbors": "add-remove"})
@@ -343,7 +358,7 @@ def test_the_column_must_be_there_and_hold_days(tmp_path: Path) -> None:
 def test_what_one_run_lost_is_not_the_failure_of_the_next(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.jobs = (PAIRS, ITEMS)
     with monkeypatch.context() as patch:
-        patch.setattr("dpmine.itemsets.top._answer", crash)
+        patch.setattr("dpmine.itemsets.top.answer", crash)
         with pytest.raises(KeyboardInterrupt):
             shop.run("2025-W03")
     report = shop.run("2025-W04")
@@ -401,40 +416,48 @@ def test_rules_recur_and_a_window_without_rows_is_no_error(tmp_path: Path) -> No
     assert [rule.partition(" >= ")[0] for rule in rules] == ["number"] * 2  # of the week without rows, too
     assert report.timeline is not None
     page = Page(render(report)).text
-    assert "Tea: the rule of each window" in page
+    assert "The rule of each window" in page
     assert all(f"{week} number >= " in page for week in shop.charged)
 
 
+CHANGED = "the window was charged for a job of this name with other options, so the job file was changed"
+
+
 @every("changes", [{"top": 2}, {"size": "1"}, {"unit": "at"}, {"min_support": 1}, {"catalogue": "items.txt"}])
-def test_a_result_of_other_parameters_is_never_shown(
+def test_a_job_that_was_changed_is_not_charged_for_windows_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
 ) -> None:
-    """A job that was changed between two starts of a window is another one: charged by itself, or rejected."""
+    """It would be charged for all of them, one after another; by another name it is another job, and asked for."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "items.txt").write_text("bread\nbutter\n", encoding="utf-8")
-    sales(tmp_path / "sales.parquet", 3)
+    sales(tmp_path / "sales.parquet", 4)
     shop = Shop(tmp_path)
+    shop.run("2025-W02")
     first = shop.run("2025-W03")
     shop.jobs = (PAIRS | changes,)
-    try:
-        (again,) = shop.run("2025-W03").outcomes
-    except BadParameter:  # another unit than the ledger's
-        assert shop.charged == ["2025-W03"]
-    else:
-        assert not again.reused
-        assert again.job.key != first.outcomes[0].job.key
-        assert shop.charged == ["2025-W03"] * 2
+    for window, retry in (("2025-W03", False), ("2025-W03", True), ("2025-W02", False)):
+        with pytest.raises(BadParameter, match=CHANGED):
+            shop.run(window, retry=retry)
+    assert shop.charged == ["2025-W02", "2025-W03"]
+    if changes.keys() != {"unit"}:  # that of the ledger is another one
+        shop.schedule["start"] = "2025-W04"
+        assert not shop.run("2025-W04").outcomes[0].reused
+        shop.jobs = (PAIRS | changes | {"name": "Others"},)
+        shop.schedule["start"] = "2025-W03"
+        assert shop.run("2025-W03").outcomes[0].job.key != first.outcomes[0].job.key
+        assert shop.charged == ["2025-W02", "2025-W03", "2025-W04", "2025-W03"]
 
 
-def test_a_part_of_the_rows_by_another_column_is_another_job(tmp_path: Path) -> None:
+def test_windows_by_another_column_are_those_of_a_job_that_was_changed(tmp_path: Path) -> None:
     sales(tmp_path / "sales.parquet", 3)
     table = pq.read_table(tmp_path / "sales.parquet")
     pq.write_table(table.append_column("paid", table["at"]), tmp_path / "sales.parquet")
     shop = Shop(tmp_path)
     shop.run("2025-W03")
     shop.schedule["column"] = "paid"
-    assert not shop.run("2025-W03").outcomes[0].reused
-    assert shop.charged == ["2025-W03"] * 2
+    with pytest.raises(BadParameter, match=CHANGED):
+        shop.run("2025-W03")
+    assert shop.charged == ["2025-W03"]
 
 
 @every(("zone", "at", "week"), BORDERS)
@@ -450,8 +473,11 @@ def test_rows_at_the_borders_of_windows(zone: str | None, at: str, week: str, tm
 
 
 def test_a_clock_that_was_set_back_charges_nothing_again(shop: Shop) -> None:
-    """It only rejects windows that have not ended by it."""
+    """It rejects windows that have not ended by it, and a run of "the last one" that is far behind the ledger."""
     shop.run("2025-W05")
+    with pytest.raises(BadParameter, match="last window that has ended, and the ledger has a charge for 2025-W05: set"):
+        WindowRun.of(read_job_file(shop.write()), ResultsFolder(shop.path), None, today=date(2025, 1, 20))
+    assert WindowRun.of(read_job_file(shop.write()), ResultsFolder(shop.path), None, today=date(2025, 1, 27))
     schedule = read_job_file(shop.write()).schedule
     assert schedule is not None
     with pytest.raises(BadParameter, match="has not ended"):

@@ -1,4 +1,4 @@
-"""Best-first counting, part by part, and twins of each part that do what its proof forbids.
+"""Best-first counting and comparisons, part by part, and twins of each part that do what its proof forbids.
 
 Outcomes are whole transcripts. Each claim is one (ε, δ), beside which little is lost by what is not enumerated. `law`
 is the output distribution by the definition, `run` is the code itself, of sound parts.
@@ -14,10 +14,14 @@ from math import exp
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpmine.auditing import Claim, RowSets
+from dpmine.io.source import Columns
 from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Capped, Counts, Kind, Plain
 from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.itemsets.best_first.order import Goal, NoisyWeights, Search
-from dpmine.itemsets.release.noise import DiscreteGaussian
+from dpmine.itemsets.compare import exact_supports
+from dpmine.itemsets.read import read_transactions
+from dpmine.itemsets.release.comparison import GroupCounts
+from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.privacy import Neighbors
 from dpmine.zcdp import delta_at
 from support.gallery.lists import REACH, Coarse, Listed, Lists
@@ -36,6 +40,8 @@ TWO = 2  # items
 ONE_OR_TWO = [frozenset(), frozenset({0}), frozenset({1}), frozenset({0, 1})]
 ONE_COUNT = Fraction(1, 2)
 """ρ of a count with noise of variance 1."""
+PURE, COMPARED = DiscreteLaplace(Fraction(6)), [frozenset({0}), frozenset({0, 1})]
+"""Of three counts of scale 1/2; and the itemsets that are compared."""
 NOISES = {noise: exp(-(noise**2) / 2) for noise in range(-REACH, REACH + 1)}
 """In proportion to their probabilities, of variance 1."""
 
@@ -162,6 +168,34 @@ class Twins(NamedTuple):
         return cls(Listed(sound, claim, rows), Listed(broken, claim, rows))
 
 
+@dataclass(frozen=True)
+class ComparedCounts:
+    """What one group of a comparison counts: its units, and those that have each of two itemsets.
+
+    Attributes:
+        noises: for how many counts there is noise; for the itemsets alone is a mistake.
+    """
+
+    noises: int = 3
+
+    def law(self, rows: Rows) -> Lists:
+        """Of the three counts, none of which is below 0."""
+        exact = [len(rows), *(sum(itemset <= row for row in rows) for itemset in COMPARED)]
+        found: Lists = {}
+        for noises in product(range(-REACH, REACH + 1), repeat=len(exact)):
+            outcome = tuple(max(0, count + noise) for count, noise in zip(exact, noises, strict=True))
+            mass = exp(-sum(map(abs, noises)) * float(PURE.epsilon) / self.noises)
+            found[outcome] = found.get(outcome, 0.0) + mass
+        return _normalised(found)
+
+    def run(self, rows: Rows, bits: BitSource) -> tuple[int, ...]:
+        """One transcript."""
+        transactions = read_transactions([sorted(row) for row in rows], Columns()).transactions
+        exact = [transactions.total_units, *exact_supports(transactions, COMPARED)]
+        drawn = GroupCounts.drawn("north", exact, PURE, bits=bits)
+        return (drawn.units, *drawn.supports)
+
+
 def twins() -> Mapping[str, Twins]:
     """By what is wrong with the broken one."""
     discovery = Coarse(Fraction(2), Fraction(1, 10**4), Neighbors.ADD_REMOVE, 1)
@@ -179,6 +213,12 @@ def twins() -> Mapping[str, Twins]:
         order, counts = WeighedOrder(), CappedCounts()
         pairs[f"the first in the data comes first, {relation}"] = Twins.of(order, WeighedOrder(True), three, rows)
         pairs[f"units share one cap, {relation}"] = Twins.of(counts, CappedCounts(True), capped, rows)
+    pairs["there is no noise for the number of units"] = Twins.of(
+        ComparedCounts(),
+        ComparedCounts(2),
+        Claim(PURE.epsilon, Fraction(1, 10**3)),
+        RowSets(ONE_OR_TWO, Neighbors.ADD_REMOVE, sizes=(2, 4)),
+    )
     return pairs
 
 

@@ -24,7 +24,7 @@ from dpmine.itemsets.transactions.memory import MemoryBudget
 if TYPE_CHECKING:
     from pathlib import Path
 
-    Form = tuple[object, dict[str, Any]]
+    Form = tuple[Any, dict[str, Any]]
 
 ITEMS = list("abcdefgh")
 LONG = {"unit": "unit", "item": "item"}
@@ -108,7 +108,7 @@ def _with_a_basket_a_row(folder: Path, table: pa.Table) -> dict[str, Form]:
     }
 
 
-def answers(data: object, columns: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> tuple[object, object]:
+def answers(data: Any, columns: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> tuple[object, object]:
     """Exact supports of pairs, and the best three pairs with supports, from bits that are the same each time."""
     bits = NumpyBits(7)
     monkeypatch.setattr(SystemBits, "take", lambda _self, count: bits.take(count))
