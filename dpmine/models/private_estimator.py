@@ -142,13 +142,16 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
         """
         if not self._has_places:
             raise BadParameter(f"{type(self).__name__} uses the number of units, so it cannot be private.")
+        self._require_named_classes()
+        self._private_count = count
+        return self
+
+    def _require_named_classes(self) -> None:
         if getattr(self, "classes", ()) is None:
             raise BadParameter(
                 "units keeps the number of units private, and which labels occur is private, too: name them as "
                 "classes, such as `classes=['no', 'yes']`."
             )
-        self._private_count = count
-        return self
 
     def _bounding(self, unit: PrivacyUnit, units: Units | None) -> Bounding:
         return Bounding(unit.rows, units, None if unit.private_count is None else unit.private_count.places)
@@ -229,6 +232,8 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
     def _checked_settings(self, rows: int, features: Sequence[str] | None = None) -> Settings:
         """The parameters read and checked, for `rows` rows per unit; `features` as in `charge`. Raises BadParameter."""
         self._require_shared_parameters()
+        if self._private_count is not None:
+            self._require_named_classes()  # parameters may have changed since
         return self._settings(rows, features)
 
     def _require_shared_parameters(self) -> None:

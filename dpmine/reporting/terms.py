@@ -58,20 +58,20 @@ class Charges:
     replaced: Collection[tuple[str, str]] = frozenset()
 
     @classmethod
-    def of(cls, ledger: Ledger, dataset: str, jobs: Iterable[Job], *, all_parts: bool = False) -> Charges:
-        """Those on the data set, or its part, that is named, or on all of its parts. Raises BadLedger."""
+    def of(
+        cls, ledger: Ledger, dataset: str, jobs: Iterable[Job], *, all_parts: bool = False, settled: bool = True
+    ) -> Charges:
+        """Those on the data set, or its part, that is named, or on all of its parts; as `among`. Raises BadLedger."""
         recurring = [job for job in jobs if job.key]
         name, part = name_and_part(dataset)
-        if not recurring or ledger.known(name) is None:
-            return cls()
-        return cls.among(ledger.history(name), recurring, None if all_parts else part)
+        history = ledger.history(name) if recurring and ledger.known(name) else ()
+        return cls.among(history, recurring, None if all_parts else part, settled=settled)
 
     @classmethod
-    def among(cls, history: Iterable[Entry], jobs: Iterable[Job], part: str | None) -> Self:
-        """Those among the entries of a data set on the part (None for any); of a reservation, what it came to."""
-        recurring = list(jobs)
-        digests = {job.key.rpartition(" ")[2] for job in recurring}
-        titles = {job.scheduled.title for job in recurring if job.scheduled and job.in_window}
+    def among(cls, history: Iterable[Entry], jobs: Collection[Job], part: str | None, *, settled: bool = True) -> Self:
+        """Those among the entries of the part (None: any); of a reservation what it came to, unless `settled` all."""
+        digests = {job.key.rpartition(" ")[2] for job in jobs}
+        titles = {job.scheduled.title for job in jobs if job.scheduled and job.in_window}
         charges, replaced = dict[int, tuple[str, Amount]](), set[tuple[str, str]]()
         for entry in history:
             mark = _MARK.search(entry.job) if entry.kind in {Kind.CHARGE, Kind.RESERVE} else None
@@ -81,7 +81,7 @@ class Charges:
                 else:
                     words = entry.job[: mark.start()]
                     replaced |= {(mark[1], title) for title in titles if words.endswith(f" {title!r} ")}
-            elif entry.kind == Kind.SETTLE and entry.reservation in charges:
+            elif settled and entry.kind == Kind.SETTLE and entry.reservation in charges:
                 charges[entry.reservation] = charges[entry.reservation][0], entry.amount
         amounts: dict[str, Amount] = {}
         for key, amount in charges.values():
@@ -131,10 +131,11 @@ class PastWindow:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All windows so far, in order, and what they were charged together for each unit."""
+    """All windows so far, in order; what all came to together for each unit, and the most that it could have."""
 
     windows: tuple[PastWindow, ...]
     charge: Amount
+    most: Amount
 
 
 @dataclass(frozen=True, slots=True)

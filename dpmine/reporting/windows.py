@@ -208,23 +208,23 @@ class WindowRun:
         first = schedule.start or min([*charged_windows, self.window])
         return schedule.windows(first, max([*charged_windows, self.window]))
 
-    def _charges(self) -> Charges:
+    def _charges(self, *, settled: bool = True) -> Charges:
         terms = self.recurring.terms
-        return Charges.of(Ledger(terms.ledger), terms.dataset, self.job_file.jobs, all_parts=True)
+        return Charges.of(Ledger(terms.ledger), terms.dataset, self.job_file.jobs, all_parts=True, settled=settled)
 
     def _timeline(self, last: Report) -> Timeline:
         """All windows; where the ledger cannot be read any more, at the most that the file allows."""
+        disjoint = self.recurring.schedule.disjoint_units
         try:
             charges = self._charges()
+            charge, most = (each.for_one_unit(disjoint=disjoint) for each in (charges, self._charges(settled=False)))
         except BadLedger:
-            charges, by_window, charge = Charges(), {}, last.total
-        else:
-            by_window = charges.by_window
-            charge = charges.for_one_unit(disjoint=self.recurring.schedule.disjoint_units)
+            charges, charge, most = Charges(), last.total, last.total
+        by_window = charges.by_window
         windows = (
             self._past_window(window, charged=str(window) in by_window) for window in self._windows(charges.amounts)
         )
-        return Timeline(tuple(windows), charge)
+        return Timeline(tuple(windows), charge, most)
 
     def _past_window(self, window: Window, *, charged: bool) -> PastWindow:
         documents: dict[str, dict[str, Any] | None] = {}

@@ -248,3 +248,6 @@ def test_estimators_that_use_the_number_otherwise_cannot_hide_it() -> None:
         HypothesisSelector(classes=[0, 1]).hiding_units(PrivateCount.of(ADD_REMOVE, 5))
     with pytest.raises(BadParameter, match="which labels occur is private, too"):
         PrivateLogisticRegression().hiding_units(PrivateCount.of(ADD_REMOVE, 5))
+    hiding = classifier().hiding_units(PrivateCount.of(ADD_REMOVE, 5)).set_params(classes=None)
+    with pytest.raises(BadParameter, match="which labels occur is private, too"):
+        hiding.fit(np.zeros((2, 1)), [0, 1])

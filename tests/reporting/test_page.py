@@ -327,7 +327,9 @@ def test_odd_numbers_in_a_stored_result_do_not_end_the_page(name: str, report: R
         assert body_of(outcome.job.kind, other).answer
         windows = PastWindow("W1", {name: document}, charged=True), PastWindow("W2", {name: other}, charged=True)
         if not outcome.job.obstacle:
-            assert windows_of(Timeline(windows, Amount()), [outcome.job.kind], UnitWords("unit", "units")).jobs
+            assert windows_of(
+                Timeline(windows, Amount(), Amount()), [outcome.job.kind], UnitWords("unit", "units")
+            ).jobs
 
 
 def test_a_stored_table_that_was_cut() -> None:

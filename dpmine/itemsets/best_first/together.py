@@ -1,4 +1,4 @@
-"""Supports of the likely itemsets, counted once more and all at once: units that hold many of them add less to each.
+"""Supports of the likely itemsets, counted once more and all at once. Units that hold many of them add less to each.
 
 Each itemset has a weight, the smaller the more units have it: so no relative error is much larger than others. A unit's
 load is the sum of the squared weights of those it holds. A unit of load q adds √(B/q) of its weights, at most 1. So its
@@ -133,6 +133,7 @@ class Together:
         level: with which probability each noise is within what intervals allow for, at least.
         limit: B ≥ 1, the largest load of a unit that adds whole weights: in squares of the heaviest weight.
         whole: what stands for a whole unit, as shares of it are whole numbers.
+        heavy: about how many units have larger loads.
     """
 
     noise: Noise
@@ -140,6 +141,7 @@ class Together:
     level: Fraction
     limit: int
     whole: int = WHOLE
+    heavy: int = 0
 
     @classmethod
     def planned(
@@ -148,7 +150,9 @@ class Together:
         """With the limit that a noisy histogram of loads makes best; that takes its part of the ρ of `noise`."""
         histogram, rest = noise.part(OF_LOADS), noise.part(1 - OF_LOADS)
         noisy = noisy_loads(holdings, likely, histogram, times, bits=bits)
-        return cls(rest, times, level, best_limit(noisy, likely, rest, times))
+        limit = best_limit(noisy, likely, rest, times)
+        heavy = sum(max(0, units) for end, units in zip(LOADS, noisy, strict=True) if end >= limit)
+        return cls(rest, times, level, limit, heavy=heavy)
 
     def count(self, holdings: Holdings, counts: Counts, likely: Likely, bits: BitSource) -> dict[Itemset, Support]:
         """The supports.
@@ -162,18 +166,35 @@ class Together:
         if not likely.itemsets:
             return {}
         sums, missing = self.released(holdings, likely, bits)
-        squares = self.squared_sensitivity(likely)
+        squares, units = self.squared_sensitivity(likely), [self.whole * weight for weight in likely.weights]
         variance, error = float(self.noise.variance(squares)), self.noise.half_width(squares, self.level)
         most = max(0, missing + error) / (self.whole * likely.heaviest)
+        parts = [total / unit for total, unit in zip(sums, units, strict=True)]
+        sure = max(0.0, missing - sqrt(variance)) / (self.whole * likely.heaviest)
+        lost = self.lost(parts, sure, likely)
 
-        def support(itemset: Itemset, weight: int, total: int) -> Support:
-            unit = self.whole * weight
+        def support(place: int, itemset: Itemset) -> Support:
+            total, unit = sums[place], units[place]
             before, known = counts.deviation(itemset) ** 2 + likely.lack**2, counts.support(itemset)
-            value = known + before / (before + variance / unit**2) * (total / unit - known)
+            value = known + before / (before + variance / unit**2) * (parts[place] + lost[place] - known)
             return Support(value, (total - error) / unit, (total + error) / unit + most)
 
-        rows = zip(likely.itemsets, likely.weights, sums, strict=True)
-        return {itemset: support(itemset, weight, total) for itemset, weight, total in rows}
+        return {itemset: support(place, itemset) for place, itemset in enumerate(likely.itemsets)}
+
+    def lost(self, parts: Sequence[float], missing: float, likely: Likely) -> list[float]:
+        """What supports lack in the mean, if it is in proportion to what units added to each.
+
+        Units of larger loads add 1 − `missing`/`heavy` of their weights, so their load is about B over its square.
+
+        Args:
+            parts: of the supports, what units added.
+            missing: of whole units.
+            likely: what is counted.
+        """
+        squares = [(weight / likely.heaviest) ** 2 for weight in likely.weights]
+        load = sum(square * max(0.0, part) for square, part in zip(squares, parts, strict=True))
+        added = max(1 - missing / max(1, self.heavy), sqrt(self.limit / max(self.limit, sum(squares))))
+        return [min(missing, missing * self.limit / added**2 * max(0.0, part) / max(1.0, load)) for part in parts]
 
     def released(self, holdings: Holdings, likely: Likely, bits: BitSource) -> tuple[list[int], int]:
         """What units add to each of the itemsets, and what is missing, with noise: as multiples of 1/`whole`."""

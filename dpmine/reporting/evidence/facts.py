@@ -113,7 +113,8 @@ class Facts:
         A job that runs once, and has no result, counts as charged.
         """
         if self.job_file.schedule is not None:
-            largest = Charges.among(self.history, self.jobs, None).for_one_unit(disjoint=self._disjoint)
+            charges = Charges.among(self.history, self.jobs, None, settled=False)
+            largest = charges.for_one_unit(disjoint=self._disjoint)
         else:
             pairs = zip(self.jobs, self.results, strict=True)
             largest = Amount.total(

@@ -60,7 +60,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
     page_charge = Amount.total([outcome.charge for outcome in outcomes])
     largest_charge = Amount.total([outcome.most for outcome in outcomes])
     if report.timeline is not None:  # all windows are on the page
-        page_charge = largest_charge = report.timeline.charge
+        page_charge, largest_charge = report.timeline.charge, report.timeline.most
     guarantee, came_to = (
         _guaranteed(report, largest_charge, largest_charge),
         _guaranteed(report, page_charge, largest_charge),

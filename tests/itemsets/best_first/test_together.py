@@ -157,6 +157,25 @@ def test_intervals_hold(units: list[Unit], weights: list[int], limit: int) -> No
         assert support.low <= sum(holds(unit, itemset) for unit in units) <= support.high
 
 
+class Quiet(DiscreteGaussian):
+    """No noise."""
+
+    def draw(self, count: int, *, bits: BitSource) -> int:
+        return 0
+
+
+def test_what_large_loads_leave_out_is_made_up_for() -> None:
+    """Three tenths of the units hold all that is counted, and add two fifths of it."""
+    units: list[Unit] = [[frozenset(ITEMS)]] * 300 + [[frozenset({unit % 4})] for unit in range(700)]
+    counts = Counts(Plain(), lambda _: 300, lambda: 0, 1e9, len(ITEMSETS))
+    for itemset in ITEMSETS:
+        counts.ask(itemset)
+    together = Together(cast("DiscreteGaussian", Quiet(Fraction(1))), 1, LEVEL, 2, heavy=300)
+    found = together.count(holdings(units), counts, likely(), SystemBits())
+    for itemset, support in found.items():
+        assert support.value == pytest.approx(sum(holds(unit, itemset) for unit in units), rel=0.25)
+
+
 def test_the_better_measure_counts_for_more() -> None:
     units: list[Unit] = [[frozenset({0})]] * 1000
     for variance, least, most in [(1e-6, 4.9, 5.1), (1e6, 950, 1050)]:

@@ -71,7 +71,7 @@ def adaptive(rows: dict[str, tuple[int, int, int]], **others: Any) -> Document:
 def section(kind: str, *documents: Mapping[str, object] | None) -> JobInWindows:
     stored = [None if each is None else dict(each) for each in documents]
     windows = tuple(PastWindow(f"W{number}", {"Job": each}, charged=True) for number, each in enumerate(stored))
-    (shown,) = windows_of(Timeline(windows, Amount()), [kind], WORDS).jobs
+    (shown,) = windows_of(Timeline(windows, Amount(), Amount()), [kind], WORDS).jobs
     return shown
 
 
@@ -284,5 +284,5 @@ def test_the_page_says_which_windows_have_no_result(tmp_path: Path) -> None:
 def test_a_result_that_was_changed_by_hand_does_not_stop_the_page(altered: dict[str, Any]) -> None:
     stored = {**document({"a b": 9}, NOISES[0], left_out=1).entries, **altered}
     windows = [PastWindow("W1", {"Pairs": stored}, charged=True), PastWindow("W2", {"Pairs": stored}, charged=True)]
-    (shown,) = windows_of(Timeline(tuple(windows), Amount()), ["top-itemset"], WORDS).jobs
+    (shown,) = windows_of(Timeline(tuple(windows), Amount(), Amount()), ["top-itemset"], WORDS).jobs
     assert shown.remarks == ("A stored result cannot be shown; restore its file.",)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +114,20 @@ def test_ridge_regression_of_the_least_loss_recurs_under_zcdp_beside_itemsets(tm
     assert len(shop.charges) == 4
     one, other = (entry.amount.rho for entry in shop.charges[1::2])
     assert one == other > 0
+
+
+def test_what_a_search_came_to_is_no_guarantee(tmp_path: Path) -> None:
+    """Page and evidence guarantee what all windows set aside; what they came to is an outcome, and said beside it."""
+    visits(tmp_path / "sales.parquet")
+    shop, folder = Shop(tmp_path, jobs=(FIRST,), terms={"delta": 0}), tmp_path / "evidence"
+    dpmine.report(shop.write(), tmp_path / "page.html", window="2025-W02", evidence=folder)
+    said = json.loads((folder / "guarantees.json").read_text())
+    assert said["results_together"]["epsilon"] < said["guarantee"]["epsilon"] == 1000
+    page = (tmp_path / "page.html").read_text()
+    assert re.search(r'class="together">ε\s*=\s*1,?000', page)
+    assert "by their outcomes the jobs came to" in page
+    registry = json.loads((folder / "registry.json").read_text())
+    assert registry["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] == 1000
 
 
 @every("kind", list(KINDS))
