@@ -20,7 +20,7 @@ from dpmine.itemsets.ingest.layouts import item_type, plan_layout
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.release.comparison import Comparison, GroupCounts
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace, narrower
-from dpmine.itemsets.release.supports import BudgetSplit
+from dpmine.itemsets.release.supports import LARGEST_SUPPORT, BudgetSplit
 from dpmine.itemsets.request.query import Request, delta_of
 from dpmine.itemsets.top import answer
 from dpmine.itemsets.transactions.memory import parse_memory
@@ -29,7 +29,7 @@ from dpmine.privacy import Guarantee, Neighbors, Zcdp
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -55,18 +55,27 @@ class ComparisonRequest:
         given: the itemsets that are given; none where they are chosen.
         noise: of the counts of a group.
         guarantee: of what is released of one group, before the unit is known.
+        sizes: of the groups, by name, where they are public; else they are counted, too.
     """
 
     listing: Request | None
     given: tuple[Itemset, ...]
     noise: SupportNoise
     guarantee: Guarantee
+    sizes: Mapping[str, int]
 
     @classmethod
-    def of(cls, query: Query, groups: int, itemsets: Sequence[Sequence[str | int]] = ()) -> ComparisonRequest:
-        """Of `groups` disjoint groups; `itemsets` are public, none where each group is to choose its own.
+    def of(
+        cls,
+        query: Query,
+        groups: Collection[str],
+        itemsets: Sequence[Sequence[str | int]] = (),
+        sizes: Mapping[str, int] | None = None,
+    ) -> ComparisonRequest:
+        """Of disjoint groups, by their names; `itemsets` are public, none where each group is to choose its own.
 
-        Raises BadParameter, also for the relation replace_one: a replaced unit may leave its group for another one.
+        `sizes` are public numbers of units, of every group; None where they are to be counted. Raises BadParameter,
+        also for the relation replace_one: a replaced unit may leave its group for another one.
         """
         if Neighbors.parse(query.neighbors) is not Neighbors.ADD_REMOVE:
             raise BadParameter(
@@ -74,20 +83,22 @@ class ComparisonRequest:
                 "and enter another, and the budgets of both would have to add up."
             )
         epsilon, delta = positive("epsilon", query.epsilon), delta_of(query.delta)
+        known = _sizes(sizes, groups)
+        counted = 0 if known else 1
         if given := _distinct(itemsets):
-            noise = narrower(DiscreteLaplace(epsilon), _gaussian(epsilon, delta), len(given) + 1)
+            noise = narrower(DiscreteLaplace(epsilon), _gaussian(epsilon, delta), len(given) + counted)
             spent = Fraction(0) if isinstance(noise, DiscreteLaplace) else delta
             alone = Guarantee(epsilon, spent, Neighbors.ADD_REMOVE, concentrated=noise.zcdp)
-            return cls(None, given, noise, alone)
+            return cls(None, given, noise, alone, known)
         listing = Request.of(replace(query, epsilon=epsilon * (1 - _COUNTS)))
-        choice, most = listing.guarantee, groups * listing.terms.count + 1
+        choice, most = listing.guarantee, len(groups) * listing.terms.count + counted
         split = BudgetSplit.of(choice, listing.way.rounds(), epsilon=epsilon * _COUNTS, delta=delta, most=most)
         if split.supports is None:
             raise BadParameter("A comparison counts with a part of epsilon: give one above 0.")
         total = split.total
         spent_by_both = Zcdp(total.rho, total.approximate_delta)
         guarantee = replace(choice, epsilon=total.epsilon, delta=total.delta, concentrated=spent_by_both)
-        return cls(listing, (), split.supports, guarantee)
+        return cls(listing, (), split.supports, guarantee, known)
 
     @property
     def mechanism(self) -> str:
@@ -156,7 +167,7 @@ class ComparisonRequest:
 
     def _counts(self, name: str, transactions: Transactions, itemsets: Sequence[Itemset]) -> GroupCounts:
         exact = [transactions.total_units, *exact_supports(transactions, itemsets)]
-        return GroupCounts.drawn(name, exact, self.noise, bits=SystemBits())
+        return GroupCounts.drawn(name, exact, self.noise, size=self.sizes.get(name), bits=SystemBits())
 
 
 class _NotRead(Exception):
@@ -196,6 +207,16 @@ def _distinct(itemsets: Sequence[Sequence[str | int]]) -> tuple[Itemset, ...]:
     if len(distinct) < len(itemsets):
         raise BadParameter(f"{hint}.")
     return distinct
+
+
+def _sizes(sizes: Mapping[str, int] | None, groups: Collection[str]) -> Mapping[str, int]:
+    """Those of all groups, or none; BadParameter for anything else."""
+    if sizes is None:
+        return {}
+    is_table = isinstance(sizes, dict) and sizes.keys() == {*groups}
+    if not is_table or not all(type(size) is int and 0 < size <= LARGEST_SUPPORT for size in sizes.values()):
+        raise BadParameter("sizes must give the number of units of each of the parts, such as {north = 5000, …}.")
+    return sizes
 
 
 def _gaussian(epsilon: Fraction, delta: Fraction) -> DiscreteGaussian | None:

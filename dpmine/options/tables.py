@@ -177,6 +177,7 @@ COMPARE = {
         kind=dict,
         needed=True,
     ),
+    "sizes": Option("Public numbers of units of the groups, by name. Default: noisy ones.", "TABLE", kind=dict),
     "itemsets": Option(
         "Public itemsets to compare, as lists of items. Default: those that stand out in any group.", "LISTS"
     ),

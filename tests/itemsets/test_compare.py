@@ -19,7 +19,7 @@ from dpmine.io.source import Columns
 from dpmine.itemsets.compare import ComparisonRequest, exact_supports
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.release.comparison import Comparison, GroupCounts
-from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
+from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace, level_of_one
 from dpmine.itemsets.request.query import Query
 from dpmine.ledger.budget import Accounting, Amount
 
@@ -31,8 +31,8 @@ WHOLE: dict[str, list[list[str]]] = {
 }
 
 
-def asked(itemsets: Any = (), groups: int = 2, **options: Any) -> ComparisonRequest:
-    return ComparisonRequest.of(Query(neighbors="add_remove", **options), groups, itemsets)
+def asked(itemsets: Any = (), sizes: Any = None, **options: Any) -> ComparisonRequest:
+    return ComparisonRequest.of(Query(neighbors="add_remove", **options), [*WHOLE], itemsets, sizes)
 
 
 def exact(baskets: list[list[str]]) -> list[int]:
@@ -159,4 +159,34 @@ def test_given_itemsets_are_different_sets(itemsets: Any, message: str) -> None:
 
 def test_a_replaced_unit_may_change_groups() -> None:
     with pytest.raises(BadParameter, match=r"needs neighbors = \"add-remove\""):
-        ComparisonRequest.of(Query(), 2, [["a"]])
+        ComparisonRequest.of(Query(), [*WHOLE], [["a"]])
+
+
+def test_public_sizes_are_not_counted() -> None:
+    """So the supports alone share the budget; a size that is not true changes no count."""
+    names = ("north", "south")
+    request = ComparisonRequest.of(
+        Query(neighbors="add_remove", epsilon=2000, delta=0), names, [["a"], ["b"]], {"north": 100, "south": 30}
+    )
+    groups = {name: WHOLE[name] for name in names}
+    found = request.compare(groups, Columns(), memory=None, progress=lambda _: None, guarantee=request.guarantee)
+    assert [(group.units, group.supports) for group in found.groups] == [(100, (50, 30)), (30, (3, 30))]
+    assert [each["interval"] for each in found.to_dict()["groups"]] == [[100, 100], [30, 30]]
+    assert found.half_width == found.noise.simultaneous_half_width(2, level_of_one(2))
+    drawn: list[int] = []
+
+    class Noise(DiscreteLaplace):
+        def draw(self, count: int, **_: Any) -> int:
+            drawn.append(count)
+            return 0
+
+    GroupCounts.drawn("x", [9, 1, 2], Noise(Fraction(1)), size=7, bits=SystemBits())
+    assert drawn == [2, 2]
+    share = GroupCounts("x", 20, (8,), size_is_public=True).share(0, 3)
+    assert share == (Fraction(8, 20), Fraction(5, 20), Fraction(11, 20))
+
+
+@every("sizes", [{"north": 1, "south": 1}, {"north": 0, "south": 1, "empty": 1}, 7, {"north": 1.5}])
+def test_sizes_are_those_of_all_groups(sizes: Any) -> None:
+    with pytest.raises(BadParameter, match="sizes must give the number of units of each of the parts"):
+        asked([["a"]], sizes)

@@ -50,26 +50,37 @@ class GroupCounts:
 
     Attributes:
         name: of the group.
-        units: the noisy number of its units.
+        units: the noisy number of its units, or a public one.
         supports: the noisy supports in it, in the order of the itemsets.
+        size_is_public: whether the number of units is.
     """
 
     name: str
     units: int
     supports: tuple[int, ...]
+    size_is_public: bool = False
 
     @classmethod
-    def drawn(cls, name: str, exact: Sequence[int], noise: SupportNoise, *, bits: BitSource) -> GroupCounts:
-        """Of the exact number of units, and the exact supports after it."""
-        units, *supports = (min(max(0, each), LARGEST_SUPPORT) for each in noisy(exact, noise, bits=bits))
-        return cls(name, units, tuple(supports))
+    def drawn(
+        cls, name: str, exact: Sequence[int], noise: SupportNoise, *, size: int | None = None, bits: BitSource
+    ) -> GroupCounts:
+        """Of the exact number of units, and the exact supports after it; of these alone, if the size is public."""
+        known = [] if size is None else [size]
+        counts = (min(max(0, each), LARGEST_SUPPORT) for each in noisy(exact[len(known) :], noise, bits=bits))
+        units, *supports = [*known, *counts]
+        return cls(name, units, tuple(supports), size is not None)
+
+    def interval(self, width: int) -> tuple[int, int]:
+        """What holds the number of units, where noisy counts are within `width` of the true ones."""
+        off = 0 if self.size_is_public else width
+        return max(0, self.units - off), self.units + off
 
     def share(self, place: int, width: int) -> Estimate:
         """The share of units that have an itemset, where all counts are within `width` of the true ones.
 
         A group without units has the share 0 of everything.
         """
-        support, least, most = self.supports[place], self.units - width, self.units + width
+        support, (least, most) = self.supports[place], self.interval(width)
         high = min(Fraction(1), Fraction(support + width, least)) if least > 0 else Fraction(1)
         low = min(high, Fraction(max(0, support - width), max(1, most)))
         return Estimate(min(max(low, Fraction(support, max(1, self.units))), high), low, high)
@@ -82,7 +93,7 @@ class Comparison:
     Attributes:
         itemsets: those that any group listed, or that were given; items are texts or integers.
         groups: their counts.
-        noise: of every count of a group, the number of its units among them.
+        noise: of every count of a group, the number of its units among them if it is not public.
         mechanism: what chose the itemsets; "given" where nothing did.
         guarantee: of everything, as each unit is in one group.
     """
@@ -96,7 +107,8 @@ class Comparison:
     @property
     def half_width(self) -> int:
         """How far a count is from the true one at most: all of them, of all groups, with probability 0.95."""
-        return self.noise.simultaneous_half_width(len(self.itemsets) + 1, level_of_one(len(self.groups)))
+        counts = len(self.itemsets) + any(not group.size_is_public for group in self.groups)
+        return self.noise.simultaneous_half_width(max(1, counts), level_of_one(len(self.groups)))
 
     def shares(self, place: int) -> tuple[Estimate, ...]:
         """Those of an itemset in each group. All shares and differences hold together with probability 0.95."""
@@ -109,7 +121,7 @@ class Comparison:
         width = self.half_width
         return {
             "groups": [
-                {"name": group.name, "units": group.units, "interval": _interval(group.units, width)}
+                {"name": group.name, "units": group.units, "interval": list(group.interval(width))}
                 for group in self.groups
             ],
             "itemsets": [
@@ -160,7 +172,3 @@ class Comparison:
             {"groups": [first.name, second.name], **one.minus(other).to_dict("difference")}
             for (first, one), (second, other) in combinations(shares, 2)
         ]
-
-
-def _interval(number: int, width: int) -> list[int]:
-    return [max(0, number - width), max(0, number + width)]

@@ -115,7 +115,8 @@ class CompareJob(TransactionsJob):
 
         names = {field.name for field in fields(Query)}
         query = Query(**{name: value for name, value in self._arguments.items() if name in names})
-        return ComparisonRequest.of(query, len(self._conditions), self.options.get("itemsets", ()))
+        given = self.options.get("itemsets", ())
+        return ComparisonRequest.of(query, self._conditions, given, self.options.get("sizes"))
 
 
 def parts_of_others(history: Iterable[Entry], partition: str) -> list[str]:
