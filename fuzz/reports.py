@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import tomllib
+from datetime import date
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,7 @@ from fuzz.oracle import CANARY, ask, require
 if TYPE_CHECKING:
     from dpmine.reporting.jobs.file import JobFile
 
+_DAY = date(2030, 1, 2)
 _EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "online_retail.toml"
 _WORDS = (
     "nan", "-inf", "1e9999", "9" * 5000, "0x10", "2024-01-01", '"1/0"', '"1/3"', '""', '"\\u0000"', "'''a\nb'''",
@@ -53,7 +55,7 @@ def stored_result(data: bytes) -> None:
     choices = Choices(data)
     with tempfile.TemporaryDirectory() as folder:
         store, job = ResultsFolder(Path(folder)), _example().jobs[0]
-        store.write(job, _released())
+        store.write(job, _released(), _DAY)
         (path,) = store.folder.glob("*.json")
         path.write_text(changed(text, choices), encoding="utf-8", errors="replace")
         found = ask(lambda: store.find(job))
@@ -96,7 +98,7 @@ def _stored() -> tuple[str, dict[str, Any]]:
     """A stored result as it stands in its file, and what was released."""
     with tempfile.TemporaryDirectory() as folder:
         store = ResultsFolder(Path(folder))
-        document = store.write(_example().jobs[0], _released()).document
+        document = store.write(_example().jobs[0], _released(), _DAY).document
         (path,) = store.folder.glob("*.json")
         return path.read_text(encoding="utf-8"), document
 
