@@ -329,7 +329,7 @@ def test_one_question_is_one_job(folder: Folder) -> None:
 
 def test_a_full_disk_is_found_before_anything_is_charged(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpmine.reporting.store.write_whole", full)
-    with pytest.raises(UnreadableFile, match="Cannot write to"):
+    with pytest.raises(UnreadableFile, match="is full: free some space"):
         folder.run(job(**AGES))
     assert not (folder.path / "budget.db").exists()
 

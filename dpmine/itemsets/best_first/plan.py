@@ -25,7 +25,7 @@ ITEMS_A_PLACE = Fraction(9, 2)
 AGAIN = Fraction(3, 10)
 """Of the counts: what decides the last places."""
 _TOGETHER = Fraction(1, 2)
-"""Of ρ, where supports are capped: for the uncertain itemsets, counted once more and all at once."""
+"""Of ρ, where a unit holds few likely itemsets: for these, counted once more and all at once."""
 CAPS, _SMALL = range(20, 51), 0.28
 """Supports that a unit adds to, where they are capped: as many as leave a deviation of this share of the least one."""
 _COUNTS_IN_ALL, _FEWEST, _LOOSE, _TIMES_HELD = 5, 30, 40, 5

@@ -70,15 +70,19 @@ def test_what_is_counted_follows_from_public_facts_and_released_numbers(
 
 @pytest.mark.parametrize("several", [True, False])
 @pytest.mark.parametrize("relation", Neighbors)
-def test_thin_data_are_counted_with_a_cap_and_together(relation: Neighbors, several: bool) -> None:
-    """A unit holds four of the likely itemsets."""
-    plan = planner_of(100, relation, several).plan([200.0] * 200, Gauge(10_000, 1.0, 1.0))
+def test_thin_data_are_counted_with_a_cap_where_noise_is_large_and_together(relation: Neighbors, several: bool) -> None:
+    """A unit holds four of the likely itemsets. Without a cap a support of 200 deviates by 13, or by 253."""
+    weights, gauge = [200.0] * 200, Gauge(10_000, 1.0, 1.0)
+    plan = planner_of(100, relation, several).plan(weights, gauge)
+    assert not isinstance(plan.kind, Capped)
+    assert (plan.counts, plan.sensitivity, plan.together) == (250, 250, Fraction(1, 2))
     times = 2 if relation is Neighbors.REPLACE_ONE else 1
-    assert plan == Plan(Capped(43), 250, 1 + times * 43, 0, Fraction(1, 2))
+    plan = planner_of(100, relation, several, Fraction(1, 400)).plan(weights, gauge)
+    assert plan == Plan(Capped(20), 250, 1 + times * 20, 0, Fraction(1, 2))
 
 
-def planner_of(k: int, relation: Neighbors, several: bool) -> Planner:
-    return Planner(Goal((1, 12), k), DiscreteGaussian(Fraction(1)).variance, relation, several)
+def planner_of(k: int, relation: Neighbors, several: bool, rho: Fraction = Fraction(1)) -> Planner:
+    return Planner(Goal((1, 12), k), DiscreteGaussian(rho).variance, relation, several)
 
 
 def test_cells_are_counted_where_they_have_far_less_noise() -> None:

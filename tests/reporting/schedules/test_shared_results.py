@@ -107,11 +107,11 @@ def test_what_another_machine_does_between_budget_and_results_is_no_loss(
 ) -> None:
     known = Charges.of
 
-    def meanwhile(*arguments: Any, all_parts: bool = False) -> Any:
+    def meanwhile(*arguments: Any, all_parts: bool = False, **others: Any) -> Any:
         if not all_parts:  # asked by a batch that has read the budget, and not by a choice of windows
             monkeypatch.setattr(Charges, "of", known)
             run(shop, "a", "2025-W03").raise_failures()
-        return known(*arguments, all_parts=all_parts)
+        return known(*arguments, all_parts=all_parts, **others)
 
     Ledger(shop.url).grant("shop", epsilon=52000, delta=0.052)
     monkeypatch.setattr(Charges, "of", meanwhile)

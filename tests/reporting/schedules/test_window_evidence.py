@@ -177,7 +177,7 @@ def test_what_the_checklist_and_the_registry_say(copy: Path) -> None:
 def stated(folder: Path) -> str:
     """The total of the page, as its text has it."""
     text = Page((folder / "report.html").read_text(encoding="utf-8")).text
-    found = re.search(r"A guarantee of (ε = \S+, δ = \S+) for each", text)
+    found = re.search(r"where (ε = \S+, δ = \S+)\. ", text)
     assert found
     return found[1]
 
