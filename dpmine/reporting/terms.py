@@ -334,8 +334,8 @@ def require_one_partition(terms: BudgetTerms, steps: Sequence[Step], budget: Bud
     overlapping = [each.part for each in charged if length_of(each.part) is not length_of(part)]
     if part and not compared and overlapping:
         raise BadParameter(
-            f"{name!r} was charged for {overlapping[0]!r}, which may overlap with {part!r}: keep every of the "
-            "schedule as it was, or name another data set in [budget]."
+            f"{name!r} was charged for {overlapping[0]!r}, which may overlap with {part!r}: let windows be as "
+            "long as they were, or name another data set in [budget]."
         )
     if part and compared and part not in {each.part for each in compared}:
         raise BadParameter(

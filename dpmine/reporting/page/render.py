@@ -65,12 +65,8 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         _guaranteed(report, largest_charge, largest_charge),
         _guaranteed(report, page_charge, largest_charge),
     )
-    replaced = terms.neighbors is Neighbors.REPLACE_ONE
-    failing = guarantee.delta if replaced else _for_other_data(guarantee)
     whole = report.budget.granted if report.budget else page_charge
     sections = [_section(outcome, report, words, whole) for outcome in outcomes]
-    # A fact about a unit's data is another one with other data: one taken away, and one added.
-    steps = 1 if replaced else 2
     page = templates().get_template("report.html.j2")
     return page.render(
         title=job_file.title,
@@ -82,7 +78,6 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         version=__version__,
         job_file=job_file,
         inputs=_inputs(report),
-        total=readable(guarantee.decimals),
         came_to="" if came_to == guarantee else readable(came_to.decimals),
         sections=sections,
         results=sum(not section["failed"] for section in sections),
@@ -96,18 +91,30 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         asserted=_asserted(report, outcomes, words),
         spending=_spending(report, report.budget, page_charge) if report.budget else None,
         spent=_spent(report, page_charge, whole),
-        strength=_strength(guarantee.epsilon, steps),
-        replaced=replaced,
-        factor=factor_text(guarantee.epsilon),
-        odds=odds_text(steps * guarantee.epsilon),
-        odds_of_two=odds_text(2 * steps * guarantee.epsilon),
-        delta=readable(short(guarantee.delta)) if guarantee.delta else "",
-        failing=readable(short(failing)) if failing else "",
-        chance=f"1 in {int(decimal_below(1 / failing, 3)):,}" if failing else "",
         notes=_notes((each.job.name, each.result.guarantee) for each in outcomes if each.result),
         most_rows=_MOST_ROWS,
         windows=_windows(report, words),
+        **_of_guarantee(guarantee, terms.neighbors),
     )
+
+
+def _of_guarantee(guarantee: Amount, neighbors: Neighbors) -> dict[str, object]:
+    """How strong it is, in numbers."""
+    replaced = neighbors is Neighbors.REPLACE_ONE
+    # A fact about a unit's data is another one with other data: one taken away, and one added.
+    steps = 1 if replaced else 2
+    failing = guarantee.delta if replaced else _for_other_data(guarantee)
+    return {
+        "total": readable(guarantee.decimals),
+        "replaced": replaced,
+        "strength": _strength(guarantee.epsilon, steps),
+        "factor": factor_text(guarantee.epsilon),
+        "odds": odds_text(steps * guarantee.epsilon),
+        "odds_of_two": odds_text(2 * steps * guarantee.epsilon),
+        "delta": readable(short(guarantee.delta)) if guarantee.delta else "",
+        "failing": readable(short(failing)) if failing else "",
+        "chance": f"1 in {int(decimal_below(1 / failing, 3)):,}" if failing else "",
+    }
 
 
 def _windows(report: Report, words: UnitWords) -> WindowsSection | None:
