@@ -114,8 +114,8 @@ class PartitionedBaskets(Transactions):
         return self._changed(Baskets.unions, self.labels)
 
     def _changed(self, change: Callable[[Baskets], Baskets], labels: pa.Array) -> PartitionedBaskets:
-        """Every partition changed, unit by unit, in a temporary file of its own; takes one pass."""
-        compact, census = CompactFile(), Census()
+        """Every partition changed, unit by unit; takes one pass."""
+        compact, census = CompactFile(self.budget.packed), Census()
         for part in map(change, self.parts()):
             census.add(part)
             compact.append(PackedBaskets.of(part))

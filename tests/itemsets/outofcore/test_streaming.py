@@ -20,8 +20,9 @@ from support.reading import IN_CHUNKS, read_baskets
 
 from dpmine.errors import BadParameter
 from dpmine.io.source import Columns
+from dpmine.itemsets import read
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.outofcore import reading
+from dpmine.itemsets.outofcore import reading, spill
 from dpmine.itemsets.outofcore.partitions import PartitionedBaskets, PartitionedMiner
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.interface import Baskets
@@ -118,6 +119,23 @@ def test_sorted_units_are_not_divided(rows: list[Row], budget: MemoryBudget, kin
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "scattered", None)
         same_answers(partitioned(table, NAMED, budget), read_baskets(table, NAMED).baskets)
+
+
+@settings(max_examples=examples(40))
+@given(ROWS, st.booleans())
+def test_a_private_run_takes_many_rows_in_order_part_by_part_and_needs_no_file(rows: list[Row], ordered: bool) -> None:
+    table = long_table([*(sorted(rows, key=str) if ordered else rows), (13, 1, 1)])
+    table = table.sort_by("u") if ordered else table
+    table = pa.Table.from_batches(table.to_batches(max_chunksize=7))
+    expected_baskets = read_baskets(table, NAMED).baskets
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(read, "_MANY", 0)
+        patch.setattr(read, "_KEPT", 0)
+        patch.setattr(spill, "SpillFile", None)
+        found = read_transactions(table, NAMED).transactions
+        assert isinstance(found, PartitionedBaskets) or not ordered
+        same_answers(found.projected(range(len(found.labels))), expected_baskets)
+        assert isinstance(read_transactions(table, NAMED, exact=True).transactions, Baskets)
 
 
 @settings(max_examples=examples(20))
