@@ -537,7 +537,7 @@ def test_long_tables_are_cut(folder: Folder) -> None:
     document["rules"] = document["rules"][:1] * 1500
     html = render(report, today=DAY)
     assert "1300 more rows are in the files." in html
-    assert html.count('<tr><td data-label="Of customers with"') == 200
+    assert html.count('<tr><td data-label="No."') == 200
 
 
 def test_other_data_of_a_unit_have_the_delta_of_two_steps(folder: Folder) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dpmine.itemsets.release.picture import MOST_RULES
 from dpmine.options.tables import as_keys
+from dpmine.reporting.document import Altered
 from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, names_of, percent, spaced
-from dpmine.reporting.page.charts import Bar, first_and_all
+from dpmine.reporting.page.charts import Bar, Spot, first_and_all, scatter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 
 
 _LARGEST_ALONE = "What one of these contains is left out. "
-_MOST_RULES = 20
-"""That are shown before anybody asks for them."""
 
 
 def top_itemsets(document: Document, words: UnitWords) -> Body:
@@ -37,6 +37,7 @@ def top_itemsets(document: Document, words: UnitWords) -> Body:
     return replace(
         body,
         sure=f"{body.sure} Others that are as frequent, or more frequent, may be missing.",
+        charts=(*body.charts, *_rule_charts(document, words)),
         tables=(*body.tables, *_rule_tables(document, words)),
         remarks=(*body.remarks, *([f"Nothing else stands out. {advice}"] if advice else []), chosen_by),
     )
@@ -95,10 +96,12 @@ def frequent_itemsets(document: Document, words: UnitWords) -> Body:
         )
     alone = document.flag("maximal_only", default=False)
     largest = f"{names[0]} has the largest number, about {rows[0].whole('noisy_support'):,}."
+    picture, charts = _support_charts(rows, names, words, together=True)
     return Body(
         f"{_how_many(len(rows), listed_from, words)} {_LARGEST_ALONE if alone else ''}{largest}",
         f"{certain}{CERTAIN.capitalize()}, all true numbers are in their intervals, and {_lacking(document, words)}",
-        *_support_charts(rows, names, words, together=True),
+        picture,
+        (*charts, *_rule_charts(document, words)),
         (table, *_rule_tables(document, words)),
         (advice,) if advice else (),
     )
@@ -168,6 +171,29 @@ def _support_table(rows: Sequence[Document], names: Sequence[str], words: UnitWo
     return PageTable("Itemsets, by noisy number", columns, numbers=2, meaning=meaning)
 
 
+def _rule_charts(document: Document, words: UnitWords) -> tuple[Chart, ...]:
+    """The surest rules by support and confidence, each in the rectangle of its intervals."""
+    rules = document.parts("rules", [])[:MOST_RULES]
+    if not rules:
+        return ()
+    rows = [*document.parts("itemsets"), *document.parts("subsets", [])]
+    known = {frozenset(row.labels("items")): row for row in rows}
+    spots = []
+    for rule in rules:
+        both = known.get(frozenset((*rule.labels("antecedents"), *rule.labels("consequents"))))
+        if both is None:
+            raise Altered
+        left, right = both.pair("interval")
+        low, value, high = (100 * rule.number(f"confidence{end}") for end in ("_low", "", "_high"))
+        spots.append(Spot((float(left), both.number("noisy_support"), float(right)), (low, value, high)))
+    caption = (
+        f"Rules by the noisy number of {words.many} with all their items (across) and by confidence (up). The numbers "
+        f"at the points are those of the table of rules, of which at most {MOST_RULES} are drawn. Each rectangle holds "
+        f"the true values of its rule, all of them together {CERTAIN}. The smaller a rectangle, the surer its rule."
+    )
+    return (scatter(caption, spots, (f"{words.many} with all items of the rule", "confidence, %")),)
+
+
 def _rule_tables(document: Document, words: UnitWords) -> tuple[PageTable, ...]:
     rules = document.parts("rules", [])
     if not rules:
@@ -179,6 +205,7 @@ def _rule_tables(document: Document, words: UnitWords) -> tuple[PageTable, ...]:
         else (f"Of {words.many} with", "also have")
     )
     columns = {
+        "No.": [str(number) for number in range(1, len(rules) + 1)],
         left: [names_of(rule.labels("antecedents")) for rule in rules],
         right: [names_of(rule.labels("consequents")) for rule in rules],
         "about": [percent(rule.number("confidence")) for rule in rules],
@@ -192,8 +219,8 @@ def _rule_tables(document: Document, words: UnitWords) -> tuple[PageTable, ...]:
         lift = _LIFT_OF_UNIONS if several else _LIFT
         meaning = f"{meaning} {lift} It is 1 where the items on the left make no difference."
     meaning = meaning.format(many=words.many, one=words.one)
-    many = len(rules) > _MOST_RULES
-    return (PageTable("Association rules, the surest first", columns, numbers=2, folded=many, meaning=meaning),)
+    many = len(rules) > MOST_RULES  # they are shown when asked for
+    return (PageTable("Association rules, the surest first", columns, numbers=3, folded=many, meaning=meaning),)
 
 
 _ONE_BASKET = (
