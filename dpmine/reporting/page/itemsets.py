@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dpmine.itemsets.release.picture import MOST_RULES
 from dpmine.options.tables import as_keys
 from dpmine.reporting.document import Altered
-from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, names_of, percent, spaced
+from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, names_of, percent, possibly_larger, spaced
 from dpmine.reporting.page.charts import Bar, Spot, first_and_all, scatter
 
 if TYPE_CHECKING:
@@ -61,14 +61,15 @@ def _numbered(rows: Sequence[Document], words: UnitWords, *, together: bool) -> 
     size = len(rows[0].labels("items"))
     these = "each of them" if len(leaders) > 1 else "it" if size == 1 else "both" if size == 2 else "all of these"
     error = max(abs(row.whole("noisy_support") - end) for row in rows for end in row.pair("interval"))
+    share = f" ({percent(rows[0].number('support'), 1)})" if rows[0].has("support") else ""
     order = (
-        "Ranks and bars follow the noisy numbers. A separate choice, with noise of its own, decided what is listed. "
-        "Its order may differ, and is in the result's files: the noisy numbers are the better guide to sizes."
+        "Ranks and bars follow the noisy numbers, which are the better guide to sizes. What is listed was chosen "
+        "before, with noise of its own. The order of that choice may differ, and is in the result's files."
     )
     return Body(
-        f"{_leads(leaders, len(rows))}. About {first:,} {words.many} have {these} in a basket.",
+        f"{_leads(leaders, len(rows))}. About {first:,} {words.many}{share} have {these} in a basket.",
         f"{'All numbers together are' if together else 'Each number is'} right within ±{error:,} {words.many}, "
-        f"{CERTAIN}.",
+        f"{CERTAIN}.{_rivals(rows)}",
         *_support_charts(rows, names, words, together=together),
         (_support_table(rows, names, words),),
         (order,),
@@ -99,12 +100,19 @@ def frequent_itemsets(document: Document, words: UnitWords) -> Body:
     picture, charts = _support_charts(rows, names, words, together=True)
     return Body(
         f"{_how_many(len(rows), listed_from, words)} {_LARGEST_ALONE if alone else ''}{largest}",
-        f"{certain}{CERTAIN.capitalize()}, all true numbers are in their intervals, and {_lacking(document, words)}",
+        f"{certain}{CERTAIN.capitalize()}, all true numbers are in their intervals, and {_lacking(document, words)}"
+        f"{_rivals(rows)}",
         picture,
         (*charts, *_rule_charts(document, words)),
         (table, *_rule_tables(document, words)),
         (advice,) if advice else (),
     )
+
+
+def _rivals(rows: Sequence[Document]) -> str:
+    """Which others may be above the first row."""
+    (low, _), *others = (row.pair("interval") for row in rows)
+    return possibly_larger(low, [upper for _, upper in others], ("other", "others"))
 
 
 def _how_many(listed: int, threshold: int | None, words: UnitWords) -> str:
