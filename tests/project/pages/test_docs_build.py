@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from reporting.browser import chromium, needs_chromium
+from reporting.browser import AXE, chromium, needs_chromium
 from support.cases import every
 
 import dpmine
@@ -104,6 +104,21 @@ def test_pages_opened_from_a_folder_can_be_searched_and_read(site: Path) -> None
         page.set_viewport_size({"width": 400, "height": 900})
         assert page.eval_on_selector_all("pre", wide) > 0
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+@pytest.mark.slow
+@needs_chromium
+@pytest.mark.parametrize("width", [400, 900, 1600])
+def test_axe_finds_nothing_on_pages(site: Path, width: int) -> None:
+    with chromium() as browser:
+        for theme in ("light", "dark"):
+            page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
+            for name in ("index", "how-to/frequent_itemsets", "how-to/compare", "how-to/recurring", "project/readme"):
+                page.goto((site / f"{name}.html").as_uri())
+                page.evaluate(AXE)
+                faults = page.evaluate("axe.run()")["violations"]
+                assert [(fault["id"], [node["target"] for node in fault["nodes"]]) for fault in faults] == []
+            page.close()
 
 
 NO_PICTURE = {"index", "unattended"}
