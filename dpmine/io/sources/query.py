@@ -117,7 +117,7 @@ def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], So
     def opened() -> Iterator[DuckDBPyConnection]:
         failed: list[DpmineError] = []
         with duckdb.connect(path, read_only=path != _MEMORY, config={**CLOSED}) as connection:
-            connection.execute("SET explain_output = 'all'")
+            connection.execute("SET explain_output = 'all'; SET streaming_buffer_size = '1MB'")
             for name, source in files.items():
                 connection.register(name, _stream(source, failed))
             try:
@@ -133,7 +133,7 @@ def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], So
 
     def rows(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         with _explained(shown, duckdb.Error), opened() as connection:
-            yield from pa.RecordBatchReader.from_stream(connection.sql(_selected(statement, names)))
+            yield from connection.sql(_selected(statement, names)).to_arrow_reader(_ROWS)
 
     with _explained(shown, duckdb.Error, tables, files), opened() as connection:
         for name in _files_in(statement, connection):
