@@ -32,6 +32,7 @@ CLOSED = {
     "enable_external_access": "false",  # DuckDB's own readers find types from values, and fail at values
     "python_enable_replacements": "false",  # the names of our variables are no tables
     "arrow_large_buffer_size": "true",  # or it fails where the texts of a batch exceed two gigabytes
+    "temp_directory": "",  # or it writes rows beside the database where they do not fit into memory
     "threads": "1",  # a second one held 35 MB more (measured); a memory_limit could end a run because of the data
 }
 """How DuckDB is opened."""
