@@ -253,7 +253,7 @@ def test_frames_and_sequences() -> None:
 def test_one_pass_is_over_before_the_next_begins() -> None:
     """Two readers at a time would take the memory of two, where units turn out to be scattered."""
     table = long_table([(unit, None, 1) for unit in range(90, 0, -1)])
-    open_readers = []
+    open_readers: list[list[str]] = []
 
     def columns(names: list[str]) -> Iterator[pa.RecordBatch]:
         assert not open_readers
