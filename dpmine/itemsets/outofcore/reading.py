@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,10 +61,9 @@ class Stream:
         """
         if batches is not None:
             return self.in_any_order(batches)
-        try:
+        with suppress(NotSorted):  # left before the next pass: an error being handled holds the first one's reader
             return self.in_order()
-        except NotSorted:
-            return self.in_any_order(self.batches())
+        return self.in_any_order(self.batches())
 
     def in_order(self) -> Transactions:
         """The transactions of units in ascending order; raises NotSorted.

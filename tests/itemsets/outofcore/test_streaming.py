@@ -19,9 +19,10 @@ from support.oracles.itemsets import held
 from support.reading import IN_CHUNKS, read_baskets
 
 from dpmine.errors import BadParameter
-from dpmine.io.source import Columns
+from dpmine.io.source import ArrowSource, Columns
 from dpmine.itemsets import read
 from dpmine.itemsets.counting.miner import Miner
+from dpmine.itemsets.ingest.layouts import plan_layout
 from dpmine.itemsets.outofcore import reading, spill
 from dpmine.itemsets.outofcore.partitions import PartitionedBaskets, PartitionedMiner
 from dpmine.itemsets.read import read_transactions
@@ -265,6 +266,26 @@ def test_frames_and_sequences() -> None:
     same_answers(partitioned(table.to_pandas(), NAMED, LARGER), read_baskets(table, NAMED).baskets)
     baskets = [[0, 1, 2], [1, 2], [], [3]] * 40
     same_answers(partitioned(baskets, Columns(), LARGER), read_baskets(baskets, Columns()).baskets)
+
+
+def test_one_pass_is_over_before_the_next_begins() -> None:
+    """Two readers at a time would take the memory of two, where units turn out to be scattered."""
+    table = long_table([(unit, None, 1) for unit in range(90, 0, -1)])
+    open_readers: list[list[str]] = []
+
+    def columns(names: list[str]) -> Iterator[pa.RecordBatch]:
+        assert not open_readers
+        open_readers.append(names)
+        try:
+            yield from table.select(names).to_batches(max_chunksize=20)
+        finally:
+            open_readers.clear()
+
+    source = ArrowSource(table.schema, columns, repeatable=True)
+    plan = plan_layout(source, NO_BASKETS)
+    found = reading.Stream(source, plan, None, IN_CHUNKS, lambda _: None).transactions(None)
+    assert isinstance(found, PartitionedBaskets)
+    assert found.total_units == 90
 
 
 def test_small_data_stay_in_memory() -> None:
