@@ -242,7 +242,8 @@ class PartitionedMiner(SupportSource):
 
     @cached_property
     def _projector(self) -> Projector:
-        return Projector(self._baskets.parts, self._code_of, self._baskets.budget.projection)
+        budget = self._baskets.budget
+        return Projector(self._baskets.parts, self._code_of, budget.projection, budget.conditional)
 
     def _groups(self, threshold: int) -> Iterator[Projected]:
         """The conditional databases of the items that reach the threshold and are not resident."""

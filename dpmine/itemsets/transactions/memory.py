@@ -74,6 +74,7 @@ class MemoryBudget:
         listing: for lists of itemsets of all sizes, whatever else is held.
         indivisible: for what cannot be read or kept in parts: a column of a row group, the items of a catalogue.
         packed: for parts of baskets, kept apart as compactly as in temporary files, before such files are written.
+        conditional: for the conditional database of one item, where that takes more than `projection`.
     """
 
     whole: int
@@ -86,6 +87,7 @@ class MemoryBudget:
     listing: int
     indivisible: int = 2**63 - 1
     packed: int = 0
+    conditional: int = 0
 
     @classmethod
     def of(cls, memory: int | str | None) -> MemoryBudget:
@@ -108,6 +110,7 @@ class MemoryBudget:
         return replace(
             self,
             packed=max(0, self.gathered - limit) // _PACKINGS,
+            conditional=self.all_resident - 2 * limit,
             gathered=min(self.gathered, limit),
             all_resident=min(self.all_resident, limit),
             resident=min(self.resident, limit),

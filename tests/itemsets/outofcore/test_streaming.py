@@ -326,6 +326,8 @@ def test_what_does_not_fit_is_refused_before_it_is_taken() -> None:
     roomy = partitioned(table, NAMED, replace(tiny, projection=10**5))
     with refused(BadParameter, "`memory`"):
         PartitionedMiner(roomy).itemsets(2, 1)
+    one_by_one = partitioned(table, NAMED, replace(NONE_RESIDENT, projection=500, conditional=10**5))
+    same_answers(one_by_one, read_baskets(table, NAMED).baskets)
 
 
 def test_codes_outside_the_catalogue() -> None:
