@@ -160,7 +160,7 @@ def _read(
         from dpmine.itemsets.outofcore.reading import Stream
         from dpmine.itemsets.outofcore.streams import NotSorted
 
-        with suppress(NotSorted):
+        with suppress(NotSorted, BadParameter):  # one unit, or all labels, can fit as a whole that no part may take
             return Stream(source, plan, catalogue, budget.keeping(_KEPT), progress).in_order()
     try:
         whole = read_whole(source, plan, catalogue=catalogue, limit=budget.whole, progress=progress)

@@ -106,7 +106,11 @@ class MemoryBudget:
         )
 
     def keeping(self, limit: int) -> MemoryBudget:
-        """The same, but baskets and miners of at most `limit` bytes each: other baskets are kept in packed parts."""
+        """The same, but baskets and miners of at most `limit` bytes each: other baskets are kept in packed parts.
+
+        A small limit of memory gives them a fifth: then what fits as a whole needs no file, and no larger miner.
+        """
+        limit = min(limit, self.whole // 5)
         return replace(
             self,
             packed=max(0, self.gathered - limit) // _PACKINGS,

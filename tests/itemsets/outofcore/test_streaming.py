@@ -16,7 +16,7 @@ from support.cases import every
 from support.effort import examples
 from support.oracles.ingest import contents, expected, refused
 from support.oracles.itemsets import held
-from support.reading import IN_CHUNKS, read_baskets
+from support.reading import ENDLESS, IN_CHUNKS, read_baskets
 
 from dpmine.errors import BadParameter
 from dpmine.io.source import ArrowSource, Columns
@@ -27,13 +27,13 @@ from dpmine.itemsets.outofcore import reading, spill
 from dpmine.itemsets.outofcore.partitions import PartitionedBaskets, PartitionedMiner
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.interface import Baskets
+from dpmine.itemsets.transactions.memory import LINE, PROJECTED_ENTRY, PROJECTED_ROW, MemoryBudget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from dpmine.itemsets.transactions.interface import SupportSource, Transactions
-    from dpmine.itemsets.transactions.memory import MemoryBudget
 
 FEW_RESIDENT = replace(IN_CHUNKS, all_resident=0, resident=2500, projection=3000)
 """Some items fit into the miner, the others are mined in several groups."""
@@ -137,6 +137,25 @@ def test_a_private_run_takes_many_rows_in_order_part_by_part_and_needs_no_file(r
         assert isinstance(found, PartitionedBaskets) or not ordered
         same_answers(found.projected(range(len(found.labels))), expected_baskets)
         assert isinstance(read_transactions(table, NAMED, exact=True).transactions, Baskets)
+
+
+@pytest.mark.parametrize("room", [{"chunk": 2000}, {"labels": 2000}])
+def test_a_private_run_reads_as_a_whole_what_its_parts_cannot_take(
+    room: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = long_table([(7, 1, 1), *((8, basket, basket) for basket in range(200))])
+    monkeypatch.setattr(read, "_MANY", 0)
+    found = read_transactions(table, NAMED, memory=replace(ENDLESS, **room)).transactions
+    same_answers(found, read_baskets(table, NAMED).baskets)
+
+
+@pytest.mark.parametrize("memory", ["64MB", "1GB", "2500MB", "4GB", "8GB", "1TB"])
+def test_what_fits_as_a_whole_fits_in_memory_in_parts(memory: str) -> None:
+    budget = MemoryBudget.of(memory)
+    kept = budget.keeping(read._KEPT)
+    lines = budget.whole // (2 * LINE)
+    assert kept.packed >= 3 * 4 * lines
+    assert max(kept.projection, kept.conditional) >= (PROJECTED_ENTRY + PROJECTED_ROW) * lines // 2
 
 
 @settings(max_examples=examples(20))
