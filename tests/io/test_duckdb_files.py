@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import duckdb
 import pyarrow as pa
@@ -16,6 +16,7 @@ from dpmine import Input
 from dpmine.errors import UnreadableFile
 from dpmine.io.open import open_source
 from dpmine.io.source import Columns
+from dpmine.io.sources import query as queries
 
 if TYPE_CHECKING:
     import pytest
@@ -130,3 +131,25 @@ def test_rows_of_duckdb_come_in_small_pieces_from_one_thread() -> None:
     assert max(batch.num_rows for batch in batches) <= 2**16
     assert sum(batch.num_rows for batch in batches) == 150_000
     assert {*batches[0].column("threads").unique().to_pylist()} == {1}
+
+
+def test_a_query_lowers_no_limit_of_memory_beside_another_one(tmp_path: Path) -> None:
+    """Connections to one file share the limit: lowered, it would end what another thread sorts, after a charge."""
+
+    class Limited:
+        def cursor(self) -> duckdb.DuckDBPyConnection:
+            limited.append(True)
+            return duckdb.connect()
+
+    limited: list[bool] = []
+    path = tmp_path / "shop.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE sales AS SELECT range AS number FROM range(10)")
+    source = open_source(Input(query="SELECT * FROM sales", database=f"duckdb:///{path}"), Columns())
+    with queries._connection(str(path)), queries._connection(str(path)):
+        queries._empty_cache(cast("duckdb.DuckDBPyConnection", Limited()))
+        assert not limited
+        assert sum(batch.num_rows for batch in source.batches(["number"])) == 10
+    with queries._connection(str(path)):
+        queries._empty_cache(cast("duckdb.DuckDBPyConnection", Limited()))
+    assert limited

@@ -13,6 +13,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 _ROWS = 2**16  # in a batch
 _BATCHES_CACHED = 16  # whose blocks DuckDB may keep of a database's file
+_OPEN: list[DuckDBPyConnection] = []
+_OPENING = Lock()
 _KINDS = "duckdb:///shop.duckdb, duckdb:///:memory: (for several files), sqlite:///shop.db or postgresql://user@host/database"
 _MEMORY = ":memory:"
 _TABLES = "SELECT table_name FROM information_schema.tables ORDER BY table_name"
@@ -117,7 +120,7 @@ def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], So
     @contextmanager
     def opened() -> Iterator[DuckDBPyConnection]:
         failed: list[DpmineError] = []
-        with duckdb.connect(path, read_only=path != _MEMORY, config={**CLOSED}) as connection:
+        with _connection(path) as connection:
             connection.execute("SET explain_output = 'all'; SET streaming_buffer_size = '1MB'")
             for name, source in files.items():
                 connection.register(name, _stream(source, failed))
@@ -149,6 +152,21 @@ def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], So
     return ArrowSource(schema.remove_metadata(), rows, repeatable=True, notices=cautions, header_hint=hint)
 
 
+@contextmanager
+def _connection(path: str) -> Iterator[DuckDBPyConnection]:
+    """A connection of its own; those of a process to one file share their settings."""
+    from duckdb import connect
+
+    with _OPENING:
+        connection = connect(path, read_only=path != _MEMORY, config={**CLOSED})
+        _OPEN.append(connection)
+    try:
+        with connection:
+            yield connection
+    finally:
+        _OPEN.remove(connection)
+
+
 def _streamed(connection: DuckDBPyConnection, statement: str) -> Iterator[pa.RecordBatch]:
     for number, batch in enumerate(connection.sql(statement).to_arrow_reader(_ROWS)):
         if number % _BATCHES_CACHED == 0:
@@ -157,13 +175,19 @@ def _streamed(connection: DuckDBPyConnection, statement: str) -> Iterator[pa.Rec
 
 
 def _empty_cache(connection: DuckDBPyConnection) -> None:
-    """Let go the blocks of a file that DuckDB keeps: a limit that stands could end a run because of the data."""
+    """Let go the blocks of a file that DuckDB keeps: a limit that stands could end a run because of the data.
+
+    It would end the query of another thread at once, so beside other connections the blocks stay.
+    """
     from duckdb import Error
 
-    with connection.cursor() as cursor:
-        with suppress(Error):  # what the query itself holds stays
-            cursor.execute("SET memory_limit = '16MB'")
-        cursor.execute("RESET memory_limit")
+    with _OPENING:
+        if len(_OPEN) > 1:
+            return
+        with connection.cursor() as cursor:
+            with suppress(Error):  # what the query itself holds stays
+                cursor.execute("SET memory_limit = '16MB'")
+            cursor.execute("RESET memory_limit")
 
 
 def named_files(query: object, database: object) -> list[str]:
