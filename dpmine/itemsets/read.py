@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _MANY = 1 << 29
 """Bytes of lines that a private run does not read at once if they are in order."""
 _KEPT = 1 << 30
-"""Bytes of baskets, or of a miner, that it then holds in memory at most."""
+"""Bytes of baskets that it then holds in one piece at most."""
 
 
 class Reader(Protocol):
@@ -161,7 +161,7 @@ def _read(
         from dpmine.itemsets.outofcore.streams import NotSorted
 
         with suppress(NotSorted, BadParameter):  # one unit, or all labels, can fit as a whole that no part may take
-            return Stream(source, plan, catalogue, budget.keeping(_KEPT), progress).in_order()
+            return Stream(source, plan, catalogue, budget.packing_beyond(_KEPT), progress).in_order()
     try:
         whole = read_whole(source, plan, catalogue=catalogue, limit=budget.whole, progress=progress)
         return BasketsInMemory(**vars(whole))

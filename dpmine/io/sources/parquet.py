@@ -64,7 +64,7 @@ class File:
         done = 0
         try:
             with self.found.open() as stream:
-                for batch in self._read(stream, list(names), list(dictionaries), threads):
+                for batch in self._read(stream, list(names), list(dictionaries), threads=threads):
                     _require_known_codes(batch, [*dictionaries, *self._dictionaries.intersection(names)])
                     yield batch
                     done += batch.num_rows
@@ -84,7 +84,8 @@ class File:
         stream: pa.NativeFile,
         names: list[str],
         dictionaries: list[str],
-        threads: bool,  # noqa: FBT001
+        *,
+        threads: bool,
     ) -> Iterator[pa.RecordBatch]:
         done = 0
         reading = {**_READING, "pre_buffer": "://" in self.found.shown}  # row groups ahead, which remote files need

@@ -37,6 +37,7 @@ _ROWS = 2**16  # in a batch
 _BATCHES_CACHED = 16  # whose blocks DuckDB may keep of a database's file
 _OPEN: list[DuckDBPyConnection] = []
 _OPENING = Lock()
+"""Held while a connection is opened, or while a limit is lowered that it would share."""
 _KINDS = "duckdb:///shop.duckdb, duckdb:///:memory: (for several files), sqlite:///shop.db or postgresql://user@host/database"
 _MEMORY = ":memory:"
 _TABLES = "SELECT table_name FROM information_schema.tables ORDER BY table_name"

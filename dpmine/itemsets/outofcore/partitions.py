@@ -242,8 +242,7 @@ class PartitionedMiner(SupportSource):
 
     @cached_property
     def _projector(self) -> Projector:
-        budget = self._baskets.budget
-        return Projector(self._baskets.parts, self._code_of, budget.projection, budget.conditional)
+        return Projector(self._baskets.parts, self._code_of, self._baskets.budget.projection)
 
     def _groups(self, threshold: int) -> Iterator[Projected]:
         """The conditional databases of the items that reach the threshold and are not resident."""

@@ -74,7 +74,6 @@ class MemoryBudget:
         listing: for lists of itemsets of all sizes, whatever else is held.
         indivisible: for what cannot be read or kept in parts: a column of a row group, the items of a catalogue.
         packed: for parts of baskets, kept apart as compactly as in temporary files, before such files are written.
-        conditional: for the conditional database of one item, where that takes more than `projection`.
     """
 
     whole: int
@@ -87,7 +86,6 @@ class MemoryBudget:
     listing: int
     indivisible: int = 2**63 - 1
     packed: int = 0
-    conditional: int = 0
 
     @classmethod
     def of(cls, memory: int | str | None) -> MemoryBudget:
@@ -105,20 +103,12 @@ class MemoryBudget:
             indivisible=size * 3 // 4,
         )
 
-    def keeping(self, limit: int) -> MemoryBudget:
-        """The same, but baskets and miners of at most `limit` bytes each: other baskets are kept in packed parts.
+    def packing_beyond(self, limit: int) -> MemoryBudget:
+        """The same, but with at most `limit` bytes of baskets in one piece: more of them are kept in packed parts.
 
-        A small limit of memory gives them a fifth: then what fits as a whole needs no file, and no larger miner.
+        What fits as a whole is packed without a file: a line takes 12 bytes there at most, and `LINE` or more whole.
         """
-        limit = min(limit, self.whole // 5)
-        return replace(
-            self,
-            packed=max(0, self.gathered - limit) // _PACKINGS,
-            conditional=self.all_resident - 2 * limit,
-            gathered=min(self.gathered, limit),
-            all_resident=min(self.all_resident, limit),
-            resident=min(self.resident, limit),
-        )
+        return replace(self, gathered=min(self.gathered, limit), packed=self.gathered // _PACKINGS)
 
 
 Amounts = TypeVar("Amounts", int, "NDArray[np.int64]")

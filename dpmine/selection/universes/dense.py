@@ -88,7 +88,7 @@ class Levels:
 
     @property
     def least(self) -> Score:
-        """The lowest score, whatever the `floor`."""
+        """The lowest score."""
         return self._levels[-1].score if self._levels else 0
 
     def top(self) -> Score:
@@ -180,7 +180,7 @@ class Dense(Array):
 
     @cached_property
     def least(self) -> Score:
-        """The lowest score, whatever the `floor`."""
+        """The lowest score."""
         return exact(self._scores.min()) if self.size else 0
 
     def top(self) -> Score:
