@@ -12,7 +12,7 @@ import sys
 
 from dpmine_cli import messages
 
-_NEW_OBJECTS = 20_000
+_NEW_OBJECTS = 100_000
 """Between two searches for cyclic garbage: loading makes many objects and no garbage, and searches take longer."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
@@ -10,7 +9,6 @@ import re
 import shutil
 import stat
 import sys
-import tempfile
 import textwrap
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -214,9 +212,11 @@ class Destination:
         if self.format is Format.CSV:
             self._write(_csv(schema.names, batches))
             return
+        from tempfile import TemporaryFile
+
         import pyarrow.parquet as pq
 
-        with self._opened() as stream, tempfile.TemporaryFile(prefix="dpmine-") as file:
+        with self._opened() as stream, TemporaryFile(prefix="dpmine-") as file:
             with pq.ParquetWriter(file, schema) as writer:
                 for batch in batches:
                     writer.write_batch(batch)
@@ -247,6 +247,8 @@ def _text(document: Document) -> str:
 
 def _csv(names: list[str], batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
     """Lists as JSON arrays in one field; missing values empty."""
+    import csv
+
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, names, lineterminator="\n")
     writer.writeheader()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-import tempfile
 from array import array
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -220,9 +219,10 @@ class _Kept:
 
     def __init__(self, stream: io.BufferedIOBase) -> None:
         from shutil import copyfileobj
+        from tempfile import NamedTemporaryFile
 
         try:
-            file = tempfile.NamedTemporaryFile(prefix="dpmine-")  # noqa: SIM115 - lives as long as its owner
+            file = NamedTemporaryFile(prefix="dpmine-")  # noqa: SIM115 - lives as long as its owner
             finalize(self, file.close)
             self.name = file.name
             copyfileobj(stream, file)

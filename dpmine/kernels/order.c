@@ -204,12 +204,12 @@ static bool begin_groups(const Flat *rows, Int64s ranks, int64_t *begins, int64_
     return true;
 }
 
-static bool are_flat(Int32s codes, Int64s starts, Int64s numbers, int64_t items)
+static bool are_numbers(Int64s numbers, int64_t items)
 {
-    bool fit = starts.length >= 1 && items >= 0 && items <= INT64_C(1) << 31;
+    bool fit = items >= 0 && items <= INT64_C(1) << 31;
     for (int64_t code = 0; code < numbers.length; code++)
         fit &= numbers.at[code] >= 0 && numbers.at[code] <= items - (items > 0);
-    return fit && are_rows(starts, 0, starts.length - 1, codes.length);
+    return fit;
 }
 
 /* Put the rows in groups by decreasing rank: an entry is a key and the place of its row; `ends` says where each group
@@ -218,7 +218,8 @@ KERNEL(group_rows, Int32s codes; Int64s starts; Int64s ranks; Int64s numbers; in
        Int64sOut entries;)
 {
     int64_t length = a->ranks.length, levels = a->ends.length;
-    if (a->starts.length != length + 1 || a->entries.length != 2 * length || !are_flat(a->codes, a->starts, a->numbers, a->items))
+    if (a->starts.length != length + 1 || a->entries.length != 2 * length ||
+        !are_numbers(a->numbers, a->items) || !are_rows(a->starts, 0, length, a->codes.length))
         return MISFIT;
     Flat rows = flat_of(a->codes, a->starts, a->numbers, a->items);
     if (!begin_groups(&rows, a->ranks, a->ends.at, levels))
@@ -234,10 +235,12 @@ KERNEL(sort_groups, Int32s codes; Int64s starts; Int64s numbers; int64_t items; 
        Int64sOut entries;)
 {
     int64_t rows = a->starts.length - 1, longest = 0, begin = 0;
-    if (!are_flat(a->codes, a->starts, a->numbers, a->items) || a->first < 0 || a->first > a->end ||
-        a->end > a->ends.length || (a->first > 0 && (begin = a->ends.at[a->first - 1]) < 0))
+    if (rows < 0 || !are_numbers(a->numbers, a->items) || a->first < 0 || a->first > a->end || a->end > a->ends.length ||
+        (a->first > 0 && (begin = a->ends.at[a->first - 1]) < 0))
         return MISFIT;
     Flat flat = flat_of(a->codes, a->starts, a->numbers, a->items);
+    if (flat.bits > 0 && !are_rows(a->starts, 0, rows, a->codes.length)) /* else keys hold all, and no row is read */
+        return MISFIT;
     Entry *entries = (Entry *)a->entries.at;
     for (int64_t level = a->first, place = begin; level < a->end; place = a->ends.at[level++]) {
         int64_t count = a->ends.at[level] - place;

@@ -158,6 +158,13 @@ def test_counting_loads_nothing_that_it_does_not_use(command: str, options: list
 
 
 @pytest.mark.usefixtures("folder")
+def test_a_dry_run_loads_nothing_for_its_output() -> None:
+    unused = [*UNUSED, "csv", "tempfile", "hashlib", "flint", "pyarrow.csv", "pyarrow.compute"]
+    done = python(STARTED.format(command="top-itemset", options=["--epsilon", "9", "--dry-run"], heavy=unused))
+    assert (done.status, done.lines[-1]) == (0, "")
+
+
+@pytest.mark.usefixtures("folder")
 def test_reading_text_and_conditions_loads_no_pandas_and_ends_quietly() -> None:
     Path("sales.csv").write_text("u,i\n1,a\n1,b\n2,a\n2,b\n", encoding="utf-8")
     options = ["--where", "i <> 'x'", "--unit", "u", "--item", "i", "--min-support", "1", "--not-private"]

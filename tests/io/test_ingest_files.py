@@ -302,7 +302,7 @@ def test_damage_to_any_byte_of_the_footer(tmp_path: Path) -> None:
 @pytest.mark.parametrize("group", [10**6, 70_000])
 def test_texts_that_repeat_stay_dictionaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int) -> None:
     """Dictionaries of texts that are all different would grow from batch to batch."""
-    monkeypatch.setattr("dpmine.io.sources.parquet._CODED_ROWS", 50_000)
+    monkeypatch.setattr("dpmine.io.sources.parquet._MANY_ROWS", 50_000)
     repeated = [f"item {i % 50}" for i in range(400_000)]
     different = [f"customer number {i:09d}" if i % 7 else None for i in range(400_000)]
     path = tmp_path / "data.parquet"
@@ -314,6 +314,17 @@ def test_texts_that_repeat_stay_dictionaries(tmp_path: Path, monkeypatch: pytest
     assert all(pa.types.is_dictionary(read.column(name).type) for name in ("customer", "item"))
     assert max(len(chunk.dictionary) for chunk in read.column("customer").chunks) <= 2**17 + 50_000
     assert not any(map(pa.types.is_dictionary, next(source.batches(["customer", "item"])).schema.types))
+
+
+def test_numbers_that_are_kept_come_in_few_batches(tmp_path: Path) -> None:
+    """Each batch takes time of its own; those that are not kept, or are texts or lists, take less memory."""
+    rows = 2**16 + 1
+    columns: dict[str, Any] = {"unit": range(rows), "item": range(rows), "list": [[1]] * rows}
+    pq.write_table(pa.table(columns), tmp_path / "data.parquet")
+    source = open_input(Input(str(tmp_path / "data.parquet")))
+    assert len(list(source.batches(["unit", "item"], whole=True))) == 1
+    assert len(list(source.batches(["unit", "item"]))) == 2
+    assert len(list(source.batches(["unit", "list"], whole=True))) == 2
 
 
 @every("argument", ["a\udcff.parquet", "*/b.parquet", "folder", "d\udcff/b.parquet"])

@@ -32,8 +32,9 @@ _TAIL = 8  # bytes behind a footer: its length, and the magic word
 _SIGNATURE = 28  # bytes behind a readable footer of a file with encrypted columns, counted in the footer's length
 _ARROW_SCHEMA = b"ARROW:schema"
 _READING = {**VERIFIED, "coerce_int96_timestamp_unit": "us"}  # far timestamps overflow in nanoseconds
-_CODED_ROWS = 2**18  # in a batch with dictionaries, which are made again for every batch
-_PLAIN_ROWS = 2**16  # in a batch of values, which take more memory
+_MANY_ROWS = 2**18  # in a batch with dictionaries, which are made again for every batch, or of numbers that are kept
+_FEW_ROWS = 2**16  # in a batch of other values, which take more memory
+_FEW_COLUMNS = 4
 _MOST_THREADED = 64  # columns: reading is slower with threads where there are hundreds (measured)
 
 
@@ -79,6 +80,11 @@ class File:
         kinds = zip(self.schema.names, self.schema.types, strict=True)
         return frozenset(name for name, kind in kinds if pa.types.is_dictionary(kind))
 
+    def _are_few_numbers(self, names: Sequence[str]) -> bool:
+        """Whether many rows of these columns take a few MB."""
+        kinds = first_types(self.schema)
+        return len(names) <= _FEW_COLUMNS and all(pa.types.is_primitive(kinds[name]) for name in names)
+
     def _read(
         self,
         stream: pa.NativeFile,
@@ -91,7 +97,7 @@ class File:
         reading = {**_READING, "pre_buffer": "://" in self.found.shown}  # row groups ahead, which remote files need
         reader = pq.ParquetFile(stream, metadata=self.footer, read_dictionary=dictionaries, **reading)
         for batch in reader.iter_batches(
-            batch_size=_CODED_ROWS if dictionaries else _PLAIN_ROWS,
+            batch_size=_MANY_ROWS if dictionaries or (threads and self._are_few_numbers(names)) else _FEW_ROWS,
             columns=names,
             use_threads=threads and len(names) <= _MOST_THREADED,
         ):
@@ -102,7 +108,7 @@ class File:
                 len(column.dictionary) > _LARGEST_DICTIONARY for column in coded if pa.types.is_dictionary(column.type)
             ):
                 plain = pq.ParquetFile(stream, metadata=self.footer, **reading)
-                yield from _behind(done, plain.iter_batches(batch_size=_PLAIN_ROWS, columns=names, use_threads=threads))
+                yield from _behind(done, plain.iter_batches(batch_size=_FEW_ROWS, columns=names, use_threads=threads))
                 return
 
 

@@ -9,7 +9,6 @@ import re
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData
-from dpmine.io.sources.delimited import likely_delimiter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +48,8 @@ def require_names(names: Sequence[str], header_hint: str, *, is_header: bool) ->
     The first line alone decides; `is_header` where an option names one of its fields. `header_hint` says where names
     are.
     """
+    from dpmine.io.sources.delimited import likely_delimiter
+
     if len(set(names)) < len(names):
         raise BadData(f"Several columns have the same name {header_hint}: give each its own. {_HEADER}")
     if not all(map(str.strip, names)):

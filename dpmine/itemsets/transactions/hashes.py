@@ -5,7 +5,6 @@ They are equal on every machine and in every engine; Spark has the same `xxhash6
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +51,8 @@ def rotated(words: NDArray[Any], bits: int) -> NDArray[Any]:
 
 def label_hashes(labels: pa.Array) -> NDArray[np.int64]:
     """A public 64-bit hash of every item: of its text alone, whatever type the other items give the labels."""
+    from hashlib import blake2b
+
     digests = (blake2b(str(item).encode(), digest_size=8).digest() for item in items_of(labels))
     return np.frombuffer(b"".join(digests), np.int64)
 

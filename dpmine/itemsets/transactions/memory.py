@@ -11,7 +11,6 @@ import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 from sys import getsizeof
 from typing import TYPE_CHECKING, TypeVar
 
@@ -198,6 +197,7 @@ def _machine() -> int:
 def _container(path: str) -> int:
     """A limit that Linux sets; 0 where there is none."""
     try:
-        return int(Path(path).read_text(encoding="ascii"))
+        with open(path, "rb", buffering=0) as limit:  # noqa: PTH123 - a third of the time of Path.read_text
+            return int(limit.read())
     except (ValueError, OSError):  # the word max, or another system
         return 0
