@@ -231,13 +231,10 @@ class CountedTogether:
     is_capped: bool = True
     """If not, a unit adds a whole to each: a mistake."""
 
-    @property
-    def _squares(self) -> int:
-        return self.together.squared_sensitivity(ALL_ITEMS)
-
     def law(self, rows: Sequence[frozenset[int]]) -> Lists:
         """Over all noises, of which none is beyond four deviations."""
-        whole, variance = self.together.whole, float(self.together.noise.variance(self._squares))
+        whole, squares = self.together.whole, self.together.squared_sensitivity(ALL_ITEMS)
+        variance = float(self.together.noise.variance(squares))
         exact = [0] * (ITEMS + 1)
         for row in rows:
             share = int(whole / sqrt(len(row) or 1)) if self.is_capped else whole
