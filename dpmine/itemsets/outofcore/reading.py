@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 _LARGEST_CHUNK = 1 << 26
-"""Bytes of lines that are coded at a time, however much memory there is: larger arrays cost new pages each time."""
+"""Bytes of lines that are coded at a time, however much memory there is: larger arrays would take new pages each time."""
 _PROBE = 2**20  # bytes
 _WAYS_WHEN_UNKNOWN = 64
 
