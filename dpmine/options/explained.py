@@ -49,6 +49,22 @@ Args:
 """
 """What all calls on transactions share."""
 
+OF_ESTIMATORS = """
+Args:
+    norm_bound: public bound r > 0 on ‖x‖₂; longer rows are shortened to it. With `feature_bounds` it refers to the
+        mapped features.
+    epsilon: ε > 0, read exactly.
+    feature_bounds: (lower, upper), each one public number or one for each feature. A feature is clipped to its
+        bounds and mapped to [−1, 1], in training and in predictions; a missing value counts as the middle. None:
+        features are taken as they are, a missing value as 0.
+    unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
+        has two rows: nothing checks this, and the guarantee says so.
+    rows_per_unit: the most rows that each unit of `fit(..., units=...)` keeps; the guarantee covers them together.
+    ledger: a `dpmine.Ledger` or its URL, charged before the fit.
+    dataset: the data set's name in the ledger.
+"""
+"""What estimators share."""
+
 _ARGUMENTS = re.compile(r"^(?:Args|Parameters):$", re.MULTILINE)
 _ATTRIBUTES = re.compile(r"^Attributes:$", re.MULTILINE)
 _END = re.compile(r"^\S", re.MULTILINE)

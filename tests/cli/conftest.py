@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.command_line import CANARY, Outcome, outcome_of
+from support.command_line import CANARY, outcome_of
 
 
 @pytest.fixture
@@ -45,6 +45,3 @@ def write_bad_files() -> None:
     pq.write_table(pa.table({"who": [91_827, 2], "bread": [0, 73_646], "tea": [1, 1]}), "counts.parquet")
     Path("repeated.txt").write_text(f"{CANARY}\n{CANARY}\n", encoding="utf-8")
     Path("nothing.txt").write_text("", encoding="utf-8")
-
-
-__all__ = ["Outcome", "folder", "run"]

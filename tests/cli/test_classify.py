@@ -78,10 +78,6 @@ def test_noise(run: outcome_of, noise: str, delta: str) -> None:
     assert model["guarantee"]["delta_exact"] == delta
 
 
-def test_unknown_noise_is_one_error(run: outcome_of) -> None:
-    assert "noise" in assert_one_error(run(*ONE, "--noise", "laplace"))
-
-
 def test_a_missing_value_does_not_stop_training_after_the_charge(run: outcome_of) -> None:
     outcome = run(*last_of_each("classify", "more.parquet", *ONE[2:], "--features", "age,size"))
     assert outcome.status == 0, outcome.err
@@ -188,6 +184,7 @@ def test_predictions_in_every_format(run: outcome_of) -> None:
         ([*ONE, "--neighbors", "add-remove"], "replace_one"),
         ([*ONE, "--norm-bound", "wide"], "--norm-bound must"),
         ([*ONE, "--method", "input"], "--method"),
+        ([*ONE, "--noise", "laplace"], "noise"),
         ([*ONE, "--features", "age,income"], "among the features"),
         ([*ONE, "--features", "age,age"], "named twice"),
         ([*ONE, "--features", ","], "at least one feature"),
@@ -209,13 +206,6 @@ def test_predictions_in_every_format(run: outcome_of) -> None:
 def test_one_line_says_what_is_wrong(run: outcome_of, arguments: list[str], hint: str) -> None:
     assert hint in assert_one_error(run(*last_of_each(*arguments)))
     assert not Path("model.json").exists()
-
-
-def test_scoring_needs_the_features_of_the_model(run: outcome_of) -> None:
-    assert run(*ONE).status == 0
-    pq.write_table(pa.table({"age": [0.5]}), "half.parquet")
-    outcome = run("classify", "--model", "model.json", "--predict", "half.parquet")
-    assert "'hours'" in assert_one_error(outcome)
 
 
 @pytest.mark.parametrize("option", ["--model", "-o"])

@@ -9,7 +9,7 @@ import os
 import stat
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -211,14 +211,11 @@ def test_supports_in_every_format(run: outcome_of) -> None:
     rows = csv.DictReader(io.StringIO(run(*COUNT, "--format", "csv").out))
     assert [(json.loads(row["items"]), int(row["support"])) for row in rows] == EXPECTED_SUPPORTS
     assert run(*COUNT, "-o", "out.parquet").status == 0
-    assert as_pairs(pq.read_table("out.parquet")) == EXPECTED_SUPPORTS
+    rows = pq.read_table("out.parquet").to_pylist()
+    assert [(row["items"], row["support"]) for row in rows] == EXPECTED_SUPPORTS
     lines = run(*COUNT).out.splitlines()
     assert lines[-1] == "(exact supports; NOT private)"
     assert lines[:-1] == [f"{support}\t{', '.join(items)}" for items, support in EXPECTED_SUPPORTS]
-
-
-def as_pairs(table: Any) -> list[tuple[list[Any], int]]:
-    return [(row["items"], row["support"]) for row in table.to_pylist()]
 
 
 def test_supports_of_a_share(run: outcome_of) -> None:

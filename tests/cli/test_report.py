@@ -33,11 +33,6 @@ def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     return made
 
 
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> outcome_of:
-    return outcome_of(capfd)
-
-
 def test_a_page_and_its_results(batch: Folder, run: outcome_of) -> None:
     outcome = run("report", "jobs.toml", "-o", "shop.html")
     assert (outcome.status, outcome.out) == (0, "")
@@ -180,11 +175,17 @@ def test_bad_requests(batch: Folder, run: outcome_of, arguments: list[str], hint
     assert not (batch.path / "budget.db").exists()
 
 
-def test_a_window_of_a_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: outcome_of) -> None:
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     monkeypatch.chdir(tmp_path)
     sales(tmp_path / "sales.parquet", 6)
-    shop = Shop(tmp_path)
-    shop.schedule |= {"start": "2025-W02", "runs": 4}
+    made = Shop(tmp_path)
+    made.schedule |= {"start": "2025-W02"}
+    return made
+
+
+def test_a_window_of_a_schedule(shop: Shop, run: outcome_of) -> None:
+    shop.schedule |= {"runs": 4}
     shop.write()
     checked = run("report", "jobs.toml", "--window", "2025-W04", "--dry-run")
     assert checked.out.splitlines()[1:4] == [
@@ -211,13 +212,8 @@ def test_a_window_of_a_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     assert "The budget of 'shop' does not allow this" in gone.err
 
 
-def test_windows_that_the_budget_allows_are_on_the_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: outcome_of
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    sales(tmp_path / "sales.parquet", 6)
-    shop = Shop(tmp_path)
-    shop.schedule |= {"start": "2025-W02", "runs": 4}
+def test_windows_that_the_budget_allows_are_on_the_page(tmp_path: Path, shop: Shop, run: outcome_of) -> None:
+    shop.schedule |= {"runs": 4}
     shop.write()
     ledger = dpmine.Ledger(shop.url)
     ledger.grant("shop", epsilon=52000, delta=0.052, unit="customer")
@@ -230,11 +226,8 @@ def test_windows_that_the_budget_allows_are_on_the_page(
     assert "Pairs 2025-W04" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_too_early_for_a_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: outcome_of) -> None:
-    monkeypatch.chdir(tmp_path)
-    sales(tmp_path / "sales.parquet", 6)
-    shop = Shop(tmp_path)
-    shop.schedule |= {"start": "2025-W02", "ready": "done-{window}"}
+def test_too_early_for_a_window(tmp_path: Path, shop: Shop, run: outcome_of) -> None:
+    shop.schedule |= {"ready": "done-{window}"}
     shop.write()
     for dry in ([], ["--dry-run"]):
         early = run("report", "jobs.toml", "--window", "2025-W03", *dry)

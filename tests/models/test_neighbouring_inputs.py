@@ -307,24 +307,18 @@ epsilon = 20000
 delta = 1e-3
 [[job]]
 kind = "top-itemset"
-input = "people.parquet"
-unit = "who"
 item = "kind"
 size = 1
 release_support = 1
 delta = 1e-6
 [[job]]
 kind = "histogram"
-input = "people.parquet"
-unit = "who"
 column = "x"
 lower = -1
 upper = 1
 bins = [4]
 [[job]]
 kind = "classify"
-input = "people.parquet"
-unit = "who"
 label = "kind"
 classes = ["no", "yes"]
 features = ["x", "z"]
@@ -332,8 +326,6 @@ lower = -1
 upper = 1
 [[job]]
 kind = "regress"
-input = "people.parquet"
-unit = "who"
 target = "z"
 target_bounds = [-1, 1]
 features = ["x"]
@@ -341,8 +333,6 @@ lower = -1
 upper = 1
 [[job]]
 kind = "hypothesis"
-input = "people.parquet"
-unit = "who"
 label = "kind"
 classes = ["no", "yes"]
 class = "stumps"
@@ -351,8 +341,6 @@ lower = -1
 upper = 1
 [[job]]
 kind = "accuracy-first"
-input = "people.parquet"
-unit = "who"
 target = "z"
 features = ["x"]
 excess_risk = 2
@@ -361,7 +349,7 @@ x_bound = 1
 y_bound = 1
 epsilon_max = 10000
 keep_last = true
-"""
+""".replace("[[job]]", '[[job]]\ninput = "people.parquet"\nunit = "who"')
 
 
 @pytest.mark.slow

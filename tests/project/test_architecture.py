@@ -24,6 +24,12 @@ def test_paths_in_documents_exist() -> None:
     assert missing == []
 
 
+def test_decisions_are_short() -> None:
+    entries = [entry for entry in DOCUMENTS[2].read_text(encoding="utf-8").split("\n\n") if entry.startswith("**")]
+    assert entries
+    assert [entry.partition("\n")[0] for entry in entries if len(entry) > 600] == []
+
+
 def test_every_room_is_drawn() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     drawing = page.partition("```text")[2].partition("```")[0]

@@ -187,13 +187,10 @@ def _commands() -> Iterator[str]:
     from dpmine_cli.program import group
 
     commands = group().commands
-    for name, command in sorted({**commands, **_of_ledger(commands)}.items()):
+    of_ledger = {f"ledger {name}": command for name, command in commands["ledger"].commands.items()}
+    for name, command in sorted({**commands, **of_ledger}.items()):
         if not hasattr(command, "commands"):
             yield from _wrapped("; ".join(map(_option, command.params)), f"dpmine {name}: ")
-
-
-def _of_ledger(commands: dict[str, Any]) -> dict[str, Any]:
-    return {f"ledger {name}": command for name, command in commands["ledger"].commands.items()}
 
 
 def _option(option: Any) -> str:

@@ -57,7 +57,7 @@ from dpmine.models.supervised import (
     linear_values,
 )
 from dpmine.models.validation.terms import require_replace_one
-from dpmine.options.explained import explained_by
+from dpmine.options.explained import OF_ESTIMATORS, explained_by
 from dpmine.parameters import Number, named, positive, probability, truth
 from dpmine.privacy import Neighbors
 
@@ -231,6 +231,7 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator[AccuracySettings]):
         return {**attributes, "coef_": coefficients, "intercept_": intercept}
 
 
+@explained_by(OF_ESTIMATORS)
 @dataclass(eq=False, repr=False)
 class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor[AccuracySettings]):
     """Ridge regression at the least privacy loss that reaches a target, private for every row under replace_one.
@@ -259,11 +260,7 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor[AccuracySettings]):
         fit_intercept: whether to append a constant column of value r, regularised and protected as any other.
         keep_last: whether a fit that reaches nothing keeps its last hypothesis, at the same charge.
         neighbors: "replace_one"; n enters the noise, so add_remove is rejected.
-        unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
-            has two rows: nothing checks this, and the guarantee says so.
-        rows_per_unit: the most rows that each unit of `fit(..., units=...)` keeps; the guarantee covers them together.
         ledger: a `dpmine.Ledger` or its URL: epsilon_max is set aside before the fit, and the realised ε settled after.
-        dataset: the data set's name in the ledger.
 
     Attributes:
         coef_: shape (p,); absent when nothing was reached and `keep_last` is False.

@@ -16,6 +16,7 @@ from dpmine.models.entries import Entries, Floats, require_names
 from dpmine.models.histogram.bin_search import Bins, BinSearch, Bound
 from dpmine.models.histogram.training import as_records, require_records
 from dpmine.models.private_estimator import PrivateEstimator
+from dpmine.options.explained import OF_ESTIMATORS, explained_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +37,7 @@ def _of_released(name: str, doc: str) -> property:
     return property(lambda estimator: getattr(estimator._released(), name), doc=doc)  # noqa: SLF001 - its own class
 
 
+@explained_by(OF_ESTIMATORS)
 @dataclass(eq=False, repr=False, kw_only=True)
 class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: ignore[misc]
     """A histogram density whose heights and whose number of bins are (ε, δ)-private together.
@@ -63,11 +65,6 @@ class PrivateHistogram(DensityMixin, PrivateEstimator[BinSearch]):  # type: igno
             half of δ, and the fewest bins are taken where it returns no candidate.
         selection_share: share of ε for the choice; strictly between 0 and 1.
         neighbors: "replace_one"; nothing else is possible, because the number of units is public.
-        unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
-            has two rows: nothing checks this, and the guarantee says so.
-        rows_per_unit: the most rows that each unit of `fit(..., units=...)` keeps; the guarantee covers them together.
-        ledger: a `dpmine.Ledger` or its URL, charged before the fit.
-        dataset: the data set's name in the ledger.
 
     Attributes after `fit`:
 

@@ -44,7 +44,7 @@ from dpmine.models.supervised import (
     classes_note,
 )
 from dpmine.models.validation.terms import CandidateSearch, require_replace_one
-from dpmine.options.explained import explained_by
+from dpmine.options.explained import OF_ESTIMATORS, explained_by
 from dpmine.parameters import Number, positive, probability, truth
 from dpmine.privacy import Neighbors
 
@@ -253,6 +253,7 @@ def _weights_of(document: Document, classes: int) -> tuple[Floats, Floats]:
     return coefficients, intercepts
 
 
+@explained_by(OF_ESTIMATORS)
 @dataclass(eq=False, repr=False, kw_only=True)
 class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier[LinearSettings]):
     """Logistic regression, private for every row under replace_one; λ is chosen privately where several are given.
@@ -267,9 +268,6 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier[Lin
             method="output". For n rows of d weights and gamma noise it is d/(10nε). With one λ, or "auto", all of ε
             trains. λ refers to the features as they are trained on: x/norm_bound, times √(1/2) with an intercept. With
             more than two classes, it refers to the mean loss over √2, too.
-        norm_bound: public bound r > 0 on ‖x‖₂; longer rows are shortened to it. With `feature_bounds` it refers to the
-            mapped features.
-        epsilon: ε > 0, read exactly.
         delta: δ in (0, 1), spent by Gaussian noise and by approximate choosers; otherwise the guarantee says δ = 0.
         method: "objective" (noise in the objective) or "output" (noise on the solution).
         fit_intercept: whether to train an intercept, regularised and protected as the coefficients are.
@@ -280,14 +278,6 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier[Lin
         classes: the labels, public: two, or for `PrivateLogisticRegression` up to 1000. Any other label counts as the
             first. Positive decisions mean the second of two. None: the two that occur, sorted.
         neighbors: "replace_one"; n and λ enter the noise, so add_remove is rejected.
-        unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
-            has two rows: nothing checks this, and the guarantee says so.
-        rows_per_unit: the most rows that each unit of `fit(..., units=...)` keeps; the guarantee covers them together.
-        ledger: a `dpmine.Ledger` or its URL, charged before the fit.
-        dataset: the data set's name in the ledger.
-        feature_bounds: (lower, upper), each one public number or one for each feature. A feature is clipped to its
-            bounds and mapped to [−1, 1], in training and in predictions; a missing value counts as the middle. None:
-            features are taken as they are, a missing value as 0.
         noise: "gamma", whose length grows with d and which spends no δ, or "gaussian", whose length grows with √d and
             which spends `delta`. "auto": the shorter one on average, by d, ε and δ alone. This is Gaussian from about
             15 weights on at ε = 0.3, 18 at ε = 1 and 21 at ε = 3.

@@ -35,6 +35,7 @@ from dpmine.models.model_file import (
 )
 from dpmine.models.supervised import PrivateRegressor, checked_numbers, checked_targets, linear_values
 from dpmine.models.validation.terms import require_replace_one
+from dpmine.options.explained import OF_ESTIMATORS, explained_by
 from dpmine.parameters import Number, positive, probability, truth
 from dpmine.privacy import Guarantee, Neighbors, Zcdp
 
@@ -177,6 +178,7 @@ class RidgeSettings:
         return Guarantee(self.epsilon, self.noise.delta, Neighbors.REPLACE_ONE, ROW, concentrated=concentrated)
 
 
+@explained_by(OF_ESTIMATORS)
 @dataclass(eq=False, repr=False, kw_only=True)
 class PrivateRidge(SavedEstimator, PrivateRegressor[RidgeSettings]):
     """Ridge regression for a fixed budget, private for every row under replace_one.
@@ -190,22 +192,11 @@ class PrivateRidge(SavedEstimator, PrivateRegressor[RidgeSettings]):
         regularization: λ, between 1e-9 and 1e9, of (1/2n) Σ (t − xᵀw)² + (λ/2)‖w‖². Targets t are in [−1, 1], and
             rows x in the unit ball: x/norm_bound, times √(1/2) with an intercept. "auto", by public numbers: about
             the spectral norm of the noise on XᵀX/n. The intercept has a sixteenth of it.
-        norm_bound: public bound r > 0 on ‖x‖₂; longer rows are shortened to it. With `feature_bounds` it refers to the
-            mapped features.
-        epsilon: ε > 0, read exactly.
         delta: δ in (0, 1), spent by Gaussian noise; otherwise the guarantee says δ = 0.
         fit_intercept: whether to train an intercept, protected as the coefficients are.
-        feature_bounds: (lower, upper), each one public number or one for each feature. A feature is clipped to its
-            bounds and mapped to [−1, 1], in training and in predictions; a missing value counts as the middle. None:
-            features are taken as they are, a missing value as 0.
         noise: "gamma", whose length grows with d² and which spends no δ, or "gaussian", whose length grows with d and
             which spends `delta`. "auto": the shorter one on average, by d, ε and δ alone.
         neighbors: "replace_one"; n enters the noise, so add_remove is rejected.
-        unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
-            has two rows: nothing checks this, and the guarantee says so.
-        rows_per_unit: the most rows that each unit of `fit(..., units=...)` keeps; the guarantee covers them together.
-        ledger: a `dpmine.Ledger` or its URL, charged before the fit.
-        dataset: the data set's name in the ledger.
 
     Attributes:
         coef_: shape (d,), in the units of the features and of y as they were given, for rows within the bounds.

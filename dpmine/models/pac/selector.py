@@ -40,6 +40,7 @@ from dpmine.models.pac.listed import Listed
 from dpmine.models.pac.thresholds import CutSide
 from dpmine.models.supervised import known_classes
 from dpmine.models.tables import whole_features
+from dpmine.options.explained import OF_ESTIMATORS, explained_by
 from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import Number, exact_number, positive, probability
 from dpmine.privacy import Guarantee, Neighbors
@@ -80,6 +81,7 @@ class PrivateChoice:
         return self.mechanism.guarantee().for_unit(ROW)
 
 
+@explained_by(OF_ESTIMATORS)
 @dataclass(eq=False, repr=False)
 class HypothesisSelector(HypothesisClassifier[PrivateChoice]):
     """The hypothesis of a class that classifies the most records correctly, chosen with differential privacy.
@@ -96,7 +98,6 @@ class HypothesisSelector(HypothesisClassifier[PrivateChoice]):
             - "separators": w·x >= 0, whole weights
             - a `HypothesisClass`, or a list of predictors that were trained on PUBLIC data (as a
               `dpmine.models.pac.listed.Listed` where the selector is to be cloned)
-        epsilon: ε > 0, read exactly.
         delta: δ in (0, 1), used by approximate mechanisms only.
         mechanism: as in `dpmine.select`; "auto" is `DEFAULT_MECHANISM` (permute-and-flip).
         neighbors: "replace_one" (the number of units is public) or "add_remove".
@@ -108,11 +109,6 @@ class HypothesisSelector(HypothesisClassifier[PrivateChoice]):
         classes: the two labels, public, the one that rules describe last; None: those that occur, sorted,
             of rows with a unit: then public, and that there are two. `fit` reads them before the charge.
         not_private: opts in to the mechanism "exact".
-        unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
-            has two rows: nothing checks this, and the guarantee says so.
-        rows_per_unit: the most rows that each unit of `fit(..., units=...)` keeps; the guarantee covers them together.
-        ledger: a `dpmine.Ledger` or its URL, charged before the fit.
-        dataset: the data set's name in the ledger.
 
     Attributes:
         hypothesis_: the chosen one, readable with `str`; None when an approximate mechanism returned none.

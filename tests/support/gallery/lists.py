@@ -121,15 +121,19 @@ class DiscoveredList:
 
     def law(self, rows: Sequence[frozenset[int]]) -> Lists:
         """Of all pairs, and None."""
-        units, discovery, found = _units(rows), self.way.discovery, Lists()
-        sums = baskets_of(units, ITEMS).item_weights(discovery.weights).tolist()
+        units, found = _units(rows), Lists()
         supports = all_supports(units, 2)
-        for items, mass in law_of_sets(discovery, sums).items():
+        for items, mass in law_of_sets(self.way.discovery, self.sums(units)).items():
             left = list(combinations(items, 2))
             for chosen, share in _chosen([supports[pair] for pair in left], self.way.itemsets).items():
                 name = left[chosen[0]] if chosen else None
                 found[name] = found.get(name, 0.0) + mass * share
         return found
+
+    def sums(self, units: Units) -> list[int]:
+        """What the items weigh together, without noise."""
+        weighed: list[int] = baskets_of(units, ITEMS).item_weights(self.way.discovery.weights).tolist()
+        return weighed
 
     def run(self, rows: Sequence[frozenset[int]], bits: BitSource) -> Any:
         """One pair, or None."""
@@ -231,13 +235,10 @@ class CountedTogether:
     is_capped: bool = True
     """If not, a unit adds a whole to each: a mistake."""
 
-    @property
-    def _squares(self) -> int:
-        return self.together.squared_sensitivity(ALL_ITEMS)
-
     def law(self, rows: Sequence[frozenset[int]]) -> Lists:
         """Over all noises, of which none is beyond four deviations."""
-        whole, variance = self.together.whole, float(self.together.noise.variance(self._squares))
+        whole, squares = self.together.whole, self.together.squared_sensitivity(ALL_ITEMS)
+        variance = float(self.together.noise.variance(squares))
         exact = [0] * (ITEMS + 1)
         for row in rows:
             share = int(whole / sqrt(len(row) or 1)) if self.is_capped else whole
@@ -360,17 +361,10 @@ def broken_lists() -> Mapping[str, Listed]:
 class Wide(DiscoveredList):
     """Each unit gives the weight of one item to all of its items."""
 
-    def law(self, rows: Sequence[frozenset[int]]) -> Lists:
-        """Of all pairs, and None."""
-        units, discovery, found = _units(rows), self.way.discovery, Lists()
-        singles, pairs = (all_supports(units, size) for size in (1, 2))
-        sums = [int(discovery.weights[0]) * singles[item,] for item in range(ITEMS)]
-        for items, mass in law_of_sets(discovery, sums).items():
-            left = list(combinations(items, 2))
-            for chosen, share in _chosen([pairs[pair] for pair in left], self.way.itemsets).items():
-                name = left[chosen[0]] if chosen else None
-                found[name] = found.get(name, 0.0) + mass * share
-        return found
+    def sums(self, units: Units) -> list[int]:
+        """The weight of one item for each of its units."""
+        singles = all_supports(units, 1)
+        return [int(self.way.discovery.weights[0]) * singles[item,] for item in range(ITEMS)]
 
 
 def best_first(relation: Neighbors) -> CountedBestFirst:

@@ -14,6 +14,7 @@ from dpmine.models.pac.theory.families import Family, IntervalFamily, StumpFamil
 from dpmine.models.pac.theory.learners import LABEL_UNIT, Learner, learn, plan_cover, require_columns, too_fine
 from dpmine.models.pac.theory.sample_complexity import Target
 from dpmine.models.pac.theory.separator_family import SeparatorFamily
+from dpmine.options.explained import OF_ESTIMATORS, explained_by
 from dpmine.parameters import Number, below_one, named
 from dpmine.privacy import Guarantee, Neighbors
 
@@ -37,6 +38,7 @@ class LearningSettings(NamedTuple):
         return Guarantee(self.target.epsilon, Fraction(0), Neighbors.REPLACE_ONE, unit)
 
 
+@explained_by(OF_ESTIMATORS)
 @dataclass(eq=False, repr=False)
 class PrivateLearner(HypothesisClassifier[LearningSettings]):
     """A hypothesis out of an infinite class that is guaranteed to be nearly as good as the best, on records to come.
@@ -46,7 +48,6 @@ class PrivateLearner(HypothesisClassifier[LearningSettings]):
 
     Args:
         hypotheses: "thresholds", "intervals" (one feature), "stumps", "separators" (2 to 6 features), or a `Family`.
-        epsilon: ε > 0, read exactly.
         accuracy: a in (0, 1): the error beyond the best hypothesis's that is allowed.
         failure: probability in (0, 1) that this error bound fails.
         lower: public lower bound of the features, one for all or one a feature; smaller values count as it.
@@ -60,10 +61,6 @@ class PrivateLearner(HypothesisClassifier[LearningSettings]):
         classes: the two labels, public, the one that rules describe last; None: those that occur, sorted,
             of rows with a unit: then public, and that there are two. `fit` reads them before the charge.
         neighbors: "replace_one"; the number of rows is public, so add_remove is rejected.
-        unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
-            has two rows: nothing checks this, and the guarantee says so.
-        ledger: a `dpmine.Ledger` or its URL, charged before the fit.
-        dataset: the data set's name in the ledger.
 
     Attributes:
         hypothesis_, classes_, guarantee_: as in `HypothesisSelector`. Label privacy is called so there.
