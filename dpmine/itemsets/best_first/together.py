@@ -113,7 +113,7 @@ class Likely(NamedTuple):
             exhausted: how many units a cap kept from counting, with noise.
             whole: how many of the itemsets, the first ones, no unit was kept from.
         """
-        lacks = {itemset: _LACK * exhausted for itemset in itemsets[whole:]}
+        lacks = dict.fromkeys(itemsets[whole:], _LACK * exhausted)
         sized = [itemset for itemset in itemsets if len(itemset) >= goal.sizes[0]]
         border = goal.border(sorted(map(counts.support, sized)))
 
