@@ -104,7 +104,7 @@ def test_what_stands_on_it(html: str) -> None:
         "have the largest number of the 2 listed. About 30 customers (88.2 % of all) have each of them in a basket.",
         "Association rules, the surest first",
         "The fullest range of “age” is “",
-        "What to rely on? All numbers and choices have random noise, which protects each customer.",
+        "What to rely on? Each result has random noise in its numbers and choices, which protects each customer.",
         "Do not rely on an order where the lines overlap, or on anything about a single customer.",
         "Can one customer be found? Perhaps: this guarantee is too weak to exclude it.",
         "A weighted sum of 2 features predicts whether “rich” is true or false.",
