@@ -89,12 +89,10 @@ def _peak(names: Sequence[str], shares: Sequence[float], counted: str) -> str:
     inner = range(1, len(shares) - 1)
     peak = max(range(len(shares)), key=shares.__getitem__)
     answer = f"“{names[peak]}”, with about {percent(shares[peak])} of the {counted}."
-    if peak in inner or len(shares) == 1:
+    if peak in inner or not inner:
         return answer
-    answer = f"{answer} It also has all {'larger' if peak else 'smaller'} values."
-    best = max(inner, key=shares.__getitem__, default=peak)
-    between = f" Of the ranges between the ends, “{names[best]}” is the fullest, with about {percent(shares[best])}."
-    return f"{answer}{between if inner else ''}"
+    best = max(inner, key=shares.__getitem__)
+    return f"{answer} Of the inner ranges, “{names[best]}” is the fullest, with about {percent(shares[best])}."
 
 
 def _bin_names(edges: Sequence[float], *, whole: bool) -> list[str]:
