@@ -104,7 +104,7 @@ def test_what_stands_on_it(html: str) -> None:
         "have the largest number of the 2 listed. About 30 customers (88.2 % of all) have each of them in a basket.",
         "Association rules, the surest first",
         "The fullest range of “age” is “",
-        "What to rely on? Random noise in each result protects each customer.",
+        "What to rely on? Each result has noise: random changes that protect each customer.",
         "Do not rely on an order where the lines overlap, or on anything about a single customer.",
         "Can one customer be found? Perhaps: this guarantee is too weak to exclude it.",
         "A weighted sum of 2 features predicts whether “rich” is true or false.",
@@ -446,16 +446,16 @@ def density(*heights: float) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("heights", "said"),
     [
-        ((0.2, 0.5, 0.3), "is “10 to 20”, with about 50 % of the rows."),
+        ((0.2, 0.5, 0.3), "is “10 to 20”, with about 50 rows (about 50 % of all)."),
         (
             (0.5, 0.2, 0.3),
-            f"is “less than 10”, with about 50 % of the rows. {INNER} “10 to 20” is the fullest, with about 20 %.",
+            f"is “less than 10”, with about 50 rows (about 50 % of all). {INNER} “10 to 20” is the fullest, with",
         ),
         (
             (0.1, 0.2, 0.3, 0.4),
-            f"is “30 or more”, with about 40 % of the rows. {INNER} “20 to 30” is the fullest, with about 30 %.",
+            f"is “30 or more”, with about 40 rows (about 40 % of all). {INNER} “20 to 30” is the fullest, with",
         ),
-        ((0.9, 0.1), "is “less than 10”, with about 90 % of the rows."),
+        ((0.9, 0.1), "is “less than 10”, with about 90 rows (about 90 % of all)."),
         ((1.0,), "is “0 to 10”"),
     ],
 )

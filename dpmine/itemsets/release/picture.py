@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _RED_GREEN_BLUE = (0.298, 0.471, 0.659)
 _COLOUR, _GRID, _ENDS = "#4c78a8", "#dddddd", "#333333"
 _LONGEST, _SHORT, _SIDE, _WRAPPED = 60, 24, 42, 32
-"""Characters of a name that are shown: of an itemset, of an item, of one side of a rule, and of a line beside a bar."""
+"""Characters of a name that are shown: of an itemset, an item, and one side of a rule; and of a line beside a bar."""
 _FULL, _PALE = 0.6, 0.3
 """Opacity of bars, and of what is not certain."""
 _SQUARE = "□"

@@ -76,7 +76,7 @@ def _histogram(document: Document, words: UnitWords) -> Body:
         sure = f"Each number is right within ±{ceil(error):,} {counted}, {CERTAIN}.{rivals}"
         columns[INTERVAL] = [f"{max(0, floor(n - error)):,} to {ceil(n + error):,}" for n in counts]
     return Body(
-        f"The fullest range of {column} is {_peak(names, shares, counted)}",
+        f"The fullest range of {column} is {_peak(names, counts, shares, counted)}",
         sure or "Every number has noise; its size is not in the stored result.",
         steps(caption, edges, counts, (spaced(document["column"]), f"{counted}, with noise"), error),
         tables=(PageTable("The ranges in numbers", columns, meaning=meaning),),
@@ -84,15 +84,15 @@ def _histogram(document: Document, words: UnitWords) -> Body:
     )
 
 
-def _peak(names: Sequence[str], shares: Sequence[float], counted: str) -> str:
+def _peak(names: Sequence[str], counts: Sequence[float], shares: Sequence[float], counted: str) -> str:
     """The highest bin. The first and the last also hold values beyond the bounds: then the highest between follows."""
     inner = range(1, len(shares) - 1)
     peak = max(range(len(shares)), key=shares.__getitem__)
-    answer = f"“{names[peak]}”, with about {percent(shares[peak])} of the {counted}."
+    answer = f"“{names[peak]}”, with about {counts[peak]:,.0f} {counted} (about {percent(shares[peak])} of all)."
     if peak in inner or not inner:
         return answer
     best = max(inner, key=shares.__getitem__)
-    return f"{answer} Of the inner ranges, “{names[best]}” is the fullest, with about {percent(shares[best])}."
+    return f"{answer} Of the inner ranges, “{names[best]}” is the fullest, with about {counts[best]:,.0f}."
 
 
 def _bin_names(edges: Sequence[float], *, whole: bool) -> list[str]:
