@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from html.parser import HTMLParser
-from math import exp, nan
+from math import exp, nan, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from reporting.jobs import AGES, ALL, PAIRS, RULE, Folder, fail, job
+from scipy.stats import norm
 from support.cases import every
 from support.pages.prose import WORDS
 
@@ -38,10 +39,11 @@ from dpmine.reporting.page.charts import (
     steps,
     two_lines,
 )
-from dpmine.reporting.page.render import factor_text, odds_text, readable, render, rounded_up_at
+from dpmine.reporting.page.render import factor_text, loss_of_outcomes, odds_text, readable, render, rounded_up_at
 from dpmine.reporting.page.windows import windows_of
 from dpmine.reporting.store import Stored
 from dpmine.reporting.terms import PastWindow, Timeline
+from dpmine.zcdp import epsilon_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,12 +105,12 @@ def test_what_stands_on_it(html: str) -> None:
         "by their outcomes the jobs came to ε = ",
         "lead the 2 listed. About 30 customers (88.2 % of all) have each of them in a basket.",
         "Association rules, the surest first",
-        "“age” is most often “",
+        "The most frequent range of “age”: ",
         "What to rely on? Each result has noise: random changes that protect each customer.",
         "Do not rely on an order where the lines overlap, or on anything about a single customer.",
         "Can a single customer be exposed? Perhaps: this guarantee is too weak to exclude it.",
         "A weighted sum of 2 features predicts whether “rich” is true or false.",
-        "A rule of thumb, not tested: “rich” is true where “age” is 50 or more, and otherwise false.",
+        "A rule of thumb, not tested: guess that “rich” is true where “age” is 50 or more, else false.",
         "A model for “rich” that reached the target.",
         "Had the data of any one customer been entirely different,",
         "The number of customers, which counts as public and may be named on this page.",
@@ -446,17 +448,17 @@ def density(*heights: float) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("heights", "said"),
     [
-        ((0.2, 0.5, 0.3), "is most often “10 to 20”, for about 50 rows (about 50 %)."),
+        ((0.2, 0.5, 0.3), ": 10 to 20, about 50 rows (about 50 %)."),
         (
             (0.5, 0.2, 0.3),
-            f"is most often “less than 10”, for about 50 rows (about 50 %). {INNER} “10 to 20” is the most frequent,",
+            f": less than 10, about 50 rows (about 50 %). {INNER} “10 to 20” is the most frequent,",
         ),
         (
             (0.1, 0.2, 0.3, 0.4),
-            f"is most often “30 or more”, for about 40 rows (about 40 %). {INNER} “20 to 30” is the most frequent,",
+            f": 30 or more, about 40 rows (about 40 %). {INNER} “20 to 30” is the most frequent,",
         ),
-        ((0.9, 0.1), "is most often “less than 10”, for about 90 rows (about 90 %)."),
-        ((1.0,), "is most often “0 to 10”"),
+        ((0.9, 0.1), ": less than 10, about 90 rows (about 90 %)."),
+        ((1.0,), ": 0 to 10, "),
     ],
 )
 def test_the_highest_bin_is_the_highest_of_the_table(heights: tuple[float, ...], said: str) -> None:
@@ -514,7 +516,7 @@ def test_a_rule_about_a_count_names_a_count(folder: Folder) -> None:
     column = table.column_names.index("age")
     pq.write_table(table.set_column(column, "age", ages), folder.path / "people.parquet")
     html = render(folder.run(job(**RULE | {"grid": "998"})), today=DAY)
-    assert "“rich” is true where “age” is 50 or more, and otherwise false." in html
+    assert "“rich” is true where “age” is 50 or more, else false." in html
 
 
 @pytest.mark.parametrize(
@@ -531,7 +533,7 @@ def test_a_rule_about_a_count_names_a_count(folder: Folder) -> None:
 def test_rules_are_said_in_words(rule: str, words: str) -> None:
     document = {"mechanism": "exponential", "class": {"name": "stumps"}, "classes": [False, True], "label": "sent_back"}
     body = body_of("hypothesis", {**document, "hypothesis": rule}, UnitWords.read("customer"))
-    assert body.answer == f"A rule of thumb, not tested: “sent back” is true where {words}, and otherwise false."
+    assert body.answer == f"A rule of thumb, not tested: guess that “sent back” is true where {words}, else false."
     assert body.sure.startswith("Do not rely on it for a single customer. ")
     assert body.picture is not None
     assert "sent back is true" in body.picture.narrow
@@ -578,11 +580,23 @@ def test_other_data_of_a_unit_have_the_delta_of_two_steps(folder: Folder) -> Non
     report = folder.run(job(**PAIRS | {"epsilon": 1, "delta": 1e-6, "release_support": 1}), neighbors='"add-remove"')
     amount = Amount.of(report.outcomes[0].guarantee)
     assert amount.delta > 0
-    shown = re.search(r"except with probability about (\S+?) \(1 in", Page(render(report, today=DAY)).text)
+    shown = re.search(r"may fail with probability about (\S+?) \(1 in", Page(render(report, today=DAY)).text)
     assert shown is not None
     factor, power = re.fullmatch(r"([\d.]+)·10⁻(\S)", shown[1]).groups()  # type: ignore[union-attr]
     wrong = float(factor) * 10.0 ** -"⁰¹²³⁴⁵⁶⁷⁸⁹".index(power)
-    assert wrong == pytest.approx((1 + exp(float(amount.epsilon))) * float(amount.delta), rel=1e-3)
+    assert wrong == pytest.approx(2 * (1 + exp(float(amount.epsilon))) * float(amount.delta), rel=1e-3)
+
+
+@pytest.mark.parametrize("rho", [Fraction(1, 1000), Fraction(1, 10)])
+def test_outcomes_of_gaussian_noise_exceed_the_stated_loss_as_rarely_as_said(rho: Fraction) -> None:
+    """Their loss is normal, with mean ρ and variance 2ρ. ε itself they exceed more often than with probability δ."""
+    beta, mean, deviation = Fraction(1, 10**6), float(rho), sqrt(2 * float(rho))
+    epsilon = epsilon_at(rho, beta)
+    by_rho = loss_of_outcomes(Amount(epsilon, beta), 1, (rho, beta))
+    by_delta = loss_of_outcomes(Amount(epsilon, beta), 1)
+    assert norm.sf(float(by_rho), mean, deviation) <= beta < norm.sf(float(epsilon), mean, deviation)
+    assert norm.sf(float(by_delta), mean, deviation) <= 2 * beta
+    assert loss_of_outcomes(Amount(epsilon), 2) == 2 * epsilon
 
 
 def test_charges_without_a_result_here_are_a_condition(folder: Folder) -> None:

@@ -30,7 +30,7 @@ from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.jobs.file import UnitWords, read_job_file
 from dpmine.reporting.jobs.schedule import Window
 from dpmine.reporting.page.charts import templates
-from dpmine.reporting.page.render import odds_text
+from dpmine.reporting.page.render import loss_of_outcomes, odds_text
 from dpmine.reporting.recurring import Recurring
 from dpmine.reporting.store import ResultsFolder
 from dpmine.reporting.terms import Charges, guaranteed_together
@@ -369,7 +369,8 @@ def checklist(facts: Facts) -> str:
         granted=budget.granted.decimals,
         entries=budget.entries,
         seal=budget.seal,
-        odds=odds_text(spent.epsilon if replaced else 2 * spent.epsilon),
+        odds=odds_text(loss_of_outcomes(spent, 1 if replaced else 2)),
+        sure=not spent.delta,
         jobs=[_job(job, result) for job, result in zip(facts.jobs, facts.results, strict=True)],
         asserted=facts.asserted,
         window=facts.job_file.window,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.document import Label
     from dpmine.reporting.page.charts import Chart
 
-_NOT_MEASURED = "How well it predicts was not measured, which takes more of the budget."
+_NOT_MEASURED = "How well it predicts was not measured: that would take more of the budget."
 _UNNAMED = UnitWords("unit", "units")
 _UNQUOTED = str.maketrans("", "", "“”")
 
@@ -62,21 +62,21 @@ def _histogram(document: Document, words: UnitWords) -> Body:
     chosen = f", chosen by {spaced(document['mechanism'])} among {among}" if document.has("mechanism") else ""
     meaning = (
         f"{counted.capitalize()}, about: how many {counted} have a value in the range, with noise; 0 where noise "
-        "brought it below 0. Share: that number in per cent of the sum of the column."
+        "brought it below 0. Share: in per cent of the sum of the column, which has noise."
     )
     if rows_per_unit:
         kept = "a random one counts" if rows_per_unit == 1 else f"{rows_per_unit} random ones count"
-        meaning = f"{meaning} If a {words.one} has more rows here, {kept}."
+        meaning = f"{meaning} Of several rows of one {words.one}, {kept}."
     sure, error = "", 0.0
     if document.has("count_error"):
         error = document.number("count_error")
         first, *others = sorted(counts, reverse=True)
         rivals = possibly_larger(first - error, [other + error for other in others], ("other bar", "other bars"))
-        beyond = "The first and the last bar also hold what lies beyond them."
+        beyond = "The first bar also counts all lower values, the last bar all higher ones."
         sure = f"Each number is right within ±{ceil(error):,} {counted}, {CERTAIN}.{rivals} {beyond}"
         columns[INTERVAL] = [f"{max(0, floor(n - error)):,} to {ceil(n + error):,}" for n in counts]
     return Body(
-        f"{column} is most often {_peak(names, counts, shares, counted)}",
+        f"The most frequent range of {column}: {_peak(names, counts, shares, counted)}",
         sure or "Every number has noise; its size is not in the stored result.",
         steps(caption, edges, counts, (spaced(document["column"]), f"{counted}, with noise"), error),
         tables=(PageTable("The ranges in numbers", columns, meaning=meaning),),
@@ -88,7 +88,7 @@ def _peak(names: Sequence[str], counts: Sequence[float], shares: Sequence[float]
     """The highest bin. The first and the last also hold values beyond the bounds: then the highest between follows."""
     inner = range(1, len(shares) - 1)
     peak = max(range(len(shares)), key=shares.__getitem__)
-    answer = f"“{names[peak]}”, for about {counts[peak]:,.0f} {counted} (about {percent(shares[peak])})."
+    answer = f"{names[peak]}, about {counts[peak]:,.0f} {counted} (about {percent(shares[peak])})."
     if peak in inner or not inner:
         return answer
     best = max(inner, key=shares.__getitem__)
@@ -173,7 +173,7 @@ def _hypothesis(document: Document, words: UnitWords) -> Body:
         return Body("No rule stands out clearly enough to be shown.", "No rule led by enough.", remarks=(chosen,))
     first, second = _two(document.labels("classes"))
     label, rule = quoted(document["label"]), _in_words(document["hypothesis"])
-    answer = f"A rule of thumb, not tested: {label} is {_value(second)} where {rule}, and otherwise {_value(first)}."
+    answer = f"A rule of thumb, not tested: guess that {label} is {_value(second)} where {rule}, else {_value(first)}."
     sure = (
         f"Do not rely on it for a single {words.one}. Another "
         f"rule may fit better, because the choice has noise. {_NOT_MEASURED}"

@@ -56,6 +56,8 @@ class Body:
     charts: tuple[Chart, ...] = ()
     tables: tuple[PageTable, ...] = ()
     remarks: tuple[str, ...] = ()
+    together: bool = False
+    """Whether all its intervals hold at once with that probability, not each alone."""
 
     @property
     def intervals(self) -> bool:

@@ -47,7 +47,7 @@ def comparison(document: Document, words: UnitWords) -> Body:
         raise Altered
     tables = tuple(_table(rows, groups, pair, place, words) for place, pair in enumerate(pairs))
     sure = f"All shares and differences are in their intervals, all of them together, {CERTAIN}."
-    return Body(_answer(rows, groups, pairs), sure, *_charts(rows, *pairs[0]), (*tables, sizes), remarks)
+    return Body(_answer(rows, groups, pairs), sure, *_charts(rows, *pairs[0]), (*tables, sizes), remarks, together=True)
 
 
 def _answer(rows: Sequence[Document], groups: Sequence[str], pairs: Sequence[tuple[str, str]]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 from fractions import Fraction
-from math import exp
+from math import exp, log, sqrt
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from dpmine.exact.reals import decimal_above, decimal_below
@@ -88,6 +89,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         slack=readable(short(conversion_delta(report.total))),
         own_delta=readable(short(largest_charge.approximate_delta)) if largest_charge.approximate_delta else "",
         intervals=any(section["body"].intervals for section in sections),
+        joint=any(section["body"].together for section in sections),
         certain=CERTAIN,
         any_failed=any(section["failed"] for section in sections) or _any_window_failed(report),
         asserted=_asserted(report, outcomes, words),
@@ -96,23 +98,31 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         notes=_notes((each.job.name, each.result.guarantee) for each in outcomes if each.result),
         most_rows=_MOST_ROWS,
         windows=_windows(report, words),
-        **_of_guarantee(guarantee, terms.neighbors),
+        **_of_guarantee(guarantee, terms.neighbors, _tail(report, largest_charge)),
     )
 
 
-def _of_guarantee(guarantee: Amount, neighbors: Neighbors) -> dict[str, object]:
+def _tail(report: Report, largest_charge: Amount) -> tuple[Fraction, Fraction] | None:
+    """(ρ, β) where the page's ε and δ are those of its ρ, β what of δ turns ρ into ε."""
+    if not is_by_rho(largest_charge, report.total, report.accounting):
+        return None
+    return largest_charge.rho, conversion_delta(report.total)
+
+
+def _of_guarantee(guarantee: Amount, neighbors: Neighbors, tail: tuple[Fraction, Fraction] | None) -> dict[str, object]:
     """How strong it is, in numbers."""
     replaced = neighbors is Neighbors.REPLACE_ONE
     # A fact about a unit's data is another one with other data: one taken away, and one added.
     steps = 1 if replaced else 2
-    failing = guarantee.delta if replaced else _for_other_data(guarantee)
+    by_rho = tail if replaced else None
+    failing = (guarantee.delta if replaced else _for_other_data(guarantee)) * (1 if by_rho else 2)
     return {
         "total": readable(guarantee.decimals),
         "replaced": replaced,
-        "strength": _strength(guarantee.epsilon, steps),
+        "strength": _strength(guarantee, steps, by_rho),
         "factor": factor_text(guarantee.epsilon),
-        "odds": odds_text(steps * guarantee.epsilon),
-        "odds_of_two": odds_text(2 * steps * guarantee.epsilon),
+        "odds": odds_text(loss_of_outcomes(guarantee, steps, by_rho)),
+        "odds_of_two": odds_text(loss_of_outcomes(guarantee, 2 * steps, by_rho)),
         "delta": readable(short(guarantee.delta)) if guarantee.delta else "",
         "failing": readable(short(failing)) if failing else "",
         "chance": f"1 in {int(decimal_below(1 / failing, 3)):,}" if failing else "",
@@ -122,6 +132,20 @@ def _of_guarantee(guarantee: Amount, neighbors: Neighbors) -> dict[str, object]:
 def _windows(report: Report, words: UnitWords) -> WindowsSection | None:
     kinds = [outcome.job.kind for outcome in report.outcomes if outcome.job.in_window]
     return windows_of(report.timeline, kinds, words) if report.timeline else None
+
+
+def loss_of_outcomes(guarantee: Amount, steps: int, tail: tuple[Fraction, Fraction] | None = None) -> Fraction:
+    """The privacy loss of one outcome that is exceeded with small probability alone, for data that are `steps` apart.
+
+    By (ρ, β) = `tail`: with probability β, and that of the approximation. Else with twice the δ that those data have;
+    never where δ is 0. Proof: docs/proofs/zcdp.md, section 5.
+    """
+    if not guarantee.delta:
+        return steps * guarantee.epsilon
+    if tail is None:
+        return steps * guarantee.epsilon + Fraction(log(2))
+    rho, beta = tail
+    return steps**2 * rho + Fraction(2 * steps * sqrt(float(rho) * -log(float(beta))))
 
 
 def _for_other_data(guarantee: Amount) -> Fraction:
@@ -238,13 +262,14 @@ def _spent(report: Report, page_charge: Amount, whole: Amount) -> PageTable:
     return PageTable("What each result was charged", columns, meaning=meaning)
 
 
-def _strength(epsilon: Fraction, steps: int) -> PageTable:
+def _strength(guarantee: Amount, steps: int, tail: tuple[Fraction, Fraction] | None) -> PageTable:
     """How sure of a guess an attacker can become, beside other ε; `steps` apart are two data sets that differ in it."""
-    named = {other: f"ε = {short(other)}" for other in _OTHERS}
-    rows = sorted({**named, epsilon: f"this page (ε = {readable(short(epsilon))})"}.items())
-    columns = {"Guarantee": [name for _, name in rows]}
+    named = {f"ε = {short(other)}": steps * other for other in _OTHERS}
+    own = f"this page (ε = {readable(short(guarantee.epsilon))})"
+    rows = sorted({**named, own: loss_of_outcomes(guarantee, steps, tail)}.items(), key=itemgetter(1))
+    columns = {"Guarantee": [name for name, _ in rows]}
     for before in _GUESSES:
-        columns[f"{before} % sure before"] = [odds_text(steps * each, before) for each, _ in rows]
+        columns[f"{before} % sure before"] = [odds_text(loss, before) for _, loss in rows]
     return PageTable("How sure an attacker can become at most", columns)
 
 
