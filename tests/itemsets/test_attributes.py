@@ -19,7 +19,7 @@ from support.hostile.neighbours import seen
 import dpmine
 from dpmine.errors import BadData, BadParameter
 from dpmine.io.source import Columns
-from dpmine.itemsets.ingest.attributes import open_transactions
+from dpmine.itemsets.read import open_transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:

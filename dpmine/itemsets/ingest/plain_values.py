@@ -31,8 +31,11 @@ _SECONDS = 24 * 60 * 60
 def has_form(kind: pa.DataType) -> bool:
     """Whether values of a type become texts: booleans, dates, timestamps and decimals."""
     values = plain(kind)
-    is_moment = pa.types.is_date(values) or pa.types.is_timestamp(values)
-    return bool(is_boolean(values) or is_moment or pa.types.is_decimal(values))
+    return bool(is_boolean(values) or _is_moment(values) or pa.types.is_decimal(values))
+
+
+def _is_moment(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
 def written_values(values: pa.Array) -> pa.Array:
@@ -65,7 +68,8 @@ def with_plain_values(source: Source, columns: Columns) -> Source:
     """The source with texts for items and keys of types that have a form, and with lists for lists of lists."""
     if columns.one_hot or columns.attributes is not None:
         return source
-    kinds = {name: kind for name in source.names if (kind := _new_type(source, name, columns)) is not None}
+    used = source.names if columns.named_item is None else [name for name in source.names if name in columns.named]
+    kinds = {name: kind for name in used if (kind := _new_type(source, name, columns)) is not None}
     return PlainValues(source, kinds) if kinds else source
 
 
@@ -79,9 +83,10 @@ def _new_type(source: Source, name: str, columns: Columns) -> pa.DataType | None
         entries = kind.value_type.value_type if is_list(kind.value_type) else kind.value_type
         wanted = pa.large_list(_TEXTS if has_form(entries) else entries)
         return wanted if has_form(entries) or is_list(kind.value_type) else None
-    is_moment = pa.types.is_date(plain(kind)) or pa.types.is_timestamp(plain(kind))
-    is_key = name in {*columns.unit, *columns.basket} and not is_moment  # which can be keys as they are
-    return _TEXTS if has_form(kind) and (is_key or name == columns.named_item) else None
+    is_key = name in columns.unit or name in columns.basket
+    if not (is_key or name == columns.named_item) or not has_form(kind):
+        return None
+    return None if is_key and _is_moment(plain(kind)) else _TEXTS  # moments can be keys as they are
 
 
 @dataclass(frozen=True, eq=False)
