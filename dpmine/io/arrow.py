@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 VERIFIED = {"page_checksum_verification": True}
 """How Parquet files are read: a page whose checksum is wrong is an error, where the file has checksums."""
 MIXED = pa.dictionary(pa.int64(), pa.large_binary())
-"""Items or keys that were Python values: see `python_values`. Files' own bytes are never accepted: see `first_types`."""
+"""Items or keys that were Python values: see `python_values`. Bytes of files are never accepted: see `first_types`."""
 _LISTS = (
     pa.types.is_list,
     pa.types.is_large_list,

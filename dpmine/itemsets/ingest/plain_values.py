@@ -31,10 +31,10 @@ _SECONDS = 24 * 60 * 60
 def has_form(kind: pa.DataType) -> bool:
     """Whether values of a type become texts: booleans, dates, timestamps and decimals."""
     values = plain(kind)
-    return bool(is_boolean(values) or _is_moment(values) or pa.types.is_decimal(values))
+    return bool(is_boolean(values) or _is_temporal(values) or pa.types.is_decimal(values))
 
 
-def _is_moment(kind: pa.DataType) -> bool:
+def _is_temporal(kind: pa.DataType) -> bool:
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
@@ -68,8 +68,8 @@ def with_plain_values(source: Source, columns: Columns) -> Source:
     """The source with texts for items and keys of types that have a form, and with lists for lists of lists."""
     if columns.one_hot or columns.attributes is not None:
         return source
-    used = source.names if columns.named_item is None else [name for name in source.names if name in columns.named]
-    kinds = {name: kind for name in used if (kind := _new_type(source, name, columns)) is not None}
+    used = {*source.names} if columns.named_item is None else {*source.names} & {*columns.named}
+    kinds = {name: kind for name in sorted(used) if (kind := _new_type(source, name, columns)) is not None}
     return PlainValues(source, kinds) if kinds else source
 
 
@@ -86,7 +86,7 @@ def _new_type(source: Source, name: str, columns: Columns) -> pa.DataType | None
     is_key = name in columns.unit or name in columns.basket
     if not (is_key or name == columns.named_item) or not has_form(kind):
         return None
-    return None if is_key and _is_moment(plain(kind)) else _TEXTS  # moments can be keys as they are
+    return None if is_key and _is_temporal(plain(kind)) else _TEXTS  # which can be keys as they are
 
 
 @dataclass(frozen=True, eq=False)
