@@ -70,7 +70,7 @@ CONDITIONS: dict[str, Any] = {
 }
 
 
-@every("condition", CONDITIONS)
+@every("condition", CONDITIONS, quick=6)
 def test_rows_where_a_condition_holds(condition: str, sales: pd.DataFrame) -> None:
     expected = counted(sales[CONDITIONS[condition](sales)])
     types = "amount=float64"
@@ -252,7 +252,7 @@ FAILING = [
 """Conditions that fail at some of these values."""
 
 
-@every("condition", FAILING)
+@every("condition", FAILING, quick=4)
 def test_each_row_is_decided_by_itself(condition: str) -> None:
     """Alone, a row has the value that it has among others, and at least one is null where DuckDB would fail."""
     rng, rows = random.Random(7), 3000

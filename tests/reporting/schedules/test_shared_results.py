@@ -42,7 +42,7 @@ def cluster() -> Iterator[Cluster]:
     yield from running()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Shop:
     sales(tmp_path / "sales.parquet", 12)
     for machine in ("a", "b"):
