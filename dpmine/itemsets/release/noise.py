@@ -193,7 +193,8 @@ class DiscreteGaussian(SupportNoise):
     def sum_half_width(self, count: int, terms: int, level: Fraction) -> int:
         """For E[e^{rX}] ≤ e^{r²σ²/2}: the best r gives √(2mσ² ln(2/β)).
 
-        Where σ ≥ 1, X is below G + 1 in law, for Gaussian G (docs/proofs/discovery.md, section 2): whichever is less.
+        Where σ ≥ 1, X is no more likely to be large than G + 1, for Gaussian G (docs/proofs/discovery.md, section 2).
+        Whichever is less.
         """
         twice = 2 * terms * self.variance(count)
 
