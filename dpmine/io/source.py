@@ -312,7 +312,17 @@ class WrappedSource(Source):
 
     def _needed(self, names: Sequence[str]) -> list[str]:
         """The columns of the other source that these are read of."""
-        raise NotImplementedError
+        return list(names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See `Source.names`."""
+        return self.inner.names
+
+    @property
+    def calendar(self) -> frozenset[str]:
+        """See `Source.calendar`."""
+        return self.inner.calendar
 
     @property
     def rows(self) -> int | None:

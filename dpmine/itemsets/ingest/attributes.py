@@ -120,11 +120,6 @@ class AttributeLists(WrappedSource):
         return (*self.keys, ATTRIBUTES_COLUMN)
 
     @property
-    def calendar(self) -> frozenset[str]:
-        """See `Source.calendar`."""
-        return self.inner.calendar
-
-    @property
     def objects(self) -> frozenset[str]:
         """None: each value is one item, and that is what was asked for."""
         return frozenset()

@@ -99,16 +99,6 @@ class PlainValues(WrappedSource):
 
     kinds: dict[str, pa.DataType]
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Column names in order."""
-        return self.inner.names
-
-    @property
-    def calendar(self) -> frozenset[str]:
-        """See `Source.calendar`."""
-        return self.inner.calendar
-
     def type_of(self, name: str) -> pa.DataType:
         """The new type of a column, or its own."""
         return self.kinds.get(name) or self.inner.type_of(name)
@@ -121,9 +111,6 @@ class PlainValues(WrappedSource):
                 for name, column in zip(names, batch.columns, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(columns, names=list(names))
-
-    def _needed(self, names: Sequence[str]) -> list[str]:
-        return list(names)
 
 
 def _changed(column: pa.Array, kind: pa.DataType) -> pa.Array:
