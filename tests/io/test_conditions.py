@@ -273,6 +273,24 @@ def test_each_row_is_decided_by_itself(condition: str) -> None:
     assert whole.column(0).null_count
 
 
+def test_a_text_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step of a run checks it, and starting DuckDB takes longer than all the rest of them."""
+    from dpmine.io.sources import row_expressions
+
+    opened: list[Any] = []
+    connected = row_expressions.connected
+
+    def counted_start() -> Any:
+        opened.append(None)
+        return connected()
+
+    monkeypatch.setattr(row_expressions, "connected", counted_start)
+    first = parsed_condition("a > 123456 AND b = 'once'")
+    started = len(opened)
+    assert parsed_condition("a > 123456 AND b = 'once'") == first
+    assert len(opened) == started > 0
+
+
 def test_a_failure_in_spite_of_try_concerns_its_row_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     from dpmine.io.sources import row_expressions
 

@@ -68,7 +68,7 @@ SHAPES = [(400, 0.05, 60, 1), (400, 0.25, 14, 1), (130, 0.5, 10, 1), (200, 0.1, 
 BOTH_WAYS = [(300, 0.09, 40, 1)]
 
 
-@every("shape", SHAPES + BOTH_WAYS)
+@every("shape", SHAPES + BOTH_WAYS, quick=18)
 @every("sizes", [(1, 9), (2, 5), (3, 30)])
 @every("chunk", [1, 64, 1 << 21])
 def test_searches_go_on_where_a_chunk_was_full(
