@@ -70,7 +70,7 @@ CONDITIONS: dict[str, Any] = {
 }
 
 
-@every("condition", CONDITIONS, quick=6)
+@every("condition", CONDITIONS, quick=4)
 def test_rows_where_a_condition_holds(condition: str, sales: pd.DataFrame) -> None:
     expected = counted(sales[CONDITIONS[condition](sales)])
     types = "amount=float64"

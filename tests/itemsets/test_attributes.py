@@ -299,7 +299,7 @@ HOSTILE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.filterwarnings("ignore::dpmine.LayoutWarning")
-@every("form", ["Parquet", "table", "pandas objects", "polars"], quick=24)
+@every("form", ["Parquet", "table", "pandas objects", "polars"], quick=12)
 @every("hostile", HOSTILE)
 def test_one_row_changes_nothing_else(form: str, hostile: str, tmp_path: Path) -> None:
     rows, make = table(), FORMS[form]

@@ -134,7 +134,7 @@ def test_order_of_any_itemsets(rows: list[tuple[int, frozenset[int]]]) -> None:
     assert ordered == in_order(rows_of(found))
 
 
-@every("baskets", [1, 2])
+@every("baskets", [1, 2], quick=2)
 @every("density", [0.3, 0.97])
 def test_the_first_pass_finds_a_frequent_itemset(baskets: int, density: float) -> None:
     """All of its items are in the units that it says; in bitmaps and in rows."""
