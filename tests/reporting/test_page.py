@@ -106,11 +106,11 @@ def test_what_stands_on_it(html: str) -> None:
         "“age” is most often “",
         "What to rely on? Each result has noise: random changes that protect each customer.",
         "Do not rely on an order where the lines overlap, or on anything about a single customer.",
-        "Can one customer be found? Perhaps: this guarantee is too weak to exclude it.",
+        "Can a single customer be exposed? Perhaps: this guarantee is too weak to exclude it.",
         "A weighted sum of 2 features predicts whether “rich” is true or false.",
         "A rule of thumb, not tested: “rich” is true where “age” is 50 or more, and otherwise false.",
         "A model for “rich” that reached the target.",
-        "With the data of any one customer replaced by any other data,",
+        "Had the data of any one customer been entirely different,",
         "The number of customers, which counts as public and may be named on this page.",
         "Every customer keeps one row, drawn at random from its own; rows without a customer are dropped (Ages,",
         "Who is protected?",
@@ -542,7 +542,7 @@ def test_the_number_of_units_is_said_where_the_job_file_says_it(folder: Folder) 
     assert "1 result about 34 customers of “shop”" in Page(render(folder.run(first), today=DAY)).text
     assert "2 results about “shop”" in Page(render(folder.run(first, other), today=DAY)).text  # which one is right?
     hidden = folder.run(job(**AGES | {"units": 34, "bins": [4, 5]}), dataset='"other"', neighbors='"add-remove"')
-    assert "1 result about other" in Page(render(hidden, today=DAY)).text  # a public guess at a private number
+    assert "1 result about “other”" in Page(render(hidden, today=DAY)).text  # a public guess at a private number
 
 
 def test_labels_of_bars_are_told_apart() -> None:
