@@ -7,14 +7,15 @@ from typing import Any
 
 
 class _Later:
-    """A module by its name; each of its attributes is looked up once."""
+    """A module by its name: what it holds is copied at the first look at any of it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        vars(self)[attribute] = value = getattr(import_module(self._name), attribute)
-        return value
+        module = import_module(self._name)
+        vars(self).update(vars(module))
+        return getattr(module, attribute)
 
 
 flint = _Later("flint")

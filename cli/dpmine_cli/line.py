@@ -135,10 +135,11 @@ class CommandLine:
         require_apart(targets, read, {"the catalogue": option("catalogue"), **kept})
 
     def values(self, *left_out: str) -> dict[str, Any]:
-        """The options that the library's call has, by its names, without those left out."""
+        """The options that the library's call has, by its names, without those left out and lists without an entry."""
         table = OPTIONS[self._context.info_name or ""]
         own = {*left_out, *OF_SOURCE, "files", "format", "output", "quiet", "debug", "dry_run"}
-        return {option.parameter or name: self.options[name] for name, option in table.items() if name not in own}
+        passed = [name for name in table if name not in own and self.options[name] != ()]
+        return {table[name].parameter or name: self.options[name] for name in passed}
 
     @property
     def given(self) -> dict[str, str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 VERIFIED = {"page_checksum_verification": True}
 """How Parquet files are read: a page whose checksum is wrong is an error, where the file has checksums."""
 MIXED = pa.dictionary(pa.int64(), pa.large_binary())
-"""Items or keys that were Python values: see `python_values`. Files' own bytes are never accepted: see `foreign`."""
+"""Items or keys that were Python values: see `python_values`. Bytes of files are never accepted: see `first_types`."""
 _LISTS = (
     pa.types.is_list,
     pa.types.is_large_list,
@@ -58,8 +58,13 @@ def is_mixed(kind: pa.DataType) -> bool:
     return bool(pa.types.is_large_binary(plain(kind)))
 
 
-def foreign(kind: pa.DataType) -> pa.DataType:
-    """The type that a producer of columns declares; bytes where it declares `MIXED`, which holds labels made here."""
+def first_types(schema: pa.Schema) -> dict[str, pa.DataType]:
+    """The type of each column that a producer declares, by name; of the first one where several have the name."""
+    return dict(zip(reversed(schema.names), map(_foreign, reversed(schema.types)), strict=True))
+
+
+def _foreign(kind: pa.DataType) -> pa.DataType:
+    """Bytes where a producer declares `MIXED`, which holds labels made here; else the type itself."""
     if kind.id == MIXED.id and kind == MIXED:
         return pa.large_binary()
     if kind.num_fields == 1 and is_list(kind) and kind.value_type == MIXED:

@@ -10,7 +10,7 @@ from typing import Protocol, Self, TypeAlias
 import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter, DpmineError, require_memory
-from dpmine.io.arrow import MIXED, foreign, is_boolean, text_array, with_dictionaries
+from dpmine.io.arrow import MIXED, first_types, is_boolean, text_array, with_dictionaries
 from dpmine.io.attributes import Attributes
 from dpmine.io.python_values import basket_lists
 
@@ -78,6 +78,7 @@ class Columns:
     ) -> Columns:
         """The columns named by public arguments, or those of a matrix; BadParameter where a name is not a text."""
         labels = tuple(items) if isinstance(items, Iterable) and not isinstance(items, str) else ()
+        of_attributes = any(given is not None for given in (attributes, missing, cut))
         return cls(
             unit=_names("unit", unit),
             basket=_names("basket", basket),
@@ -85,7 +86,7 @@ class Columns:
             items=BASKETS_COLUMN if labels else _name("items", items),
             labels=labels,
             one_hot=one_hot,
-            attributes=Attributes.of(attributes, missing, cut),
+            attributes=Attributes.of(attributes, missing, cut) if of_attributes else None,
         )
 
     @property
@@ -205,7 +206,8 @@ class Source(Protocol):
 
     def share(self, done: int) -> float | None:
         """The share of the reading that is done once `done` rows are read, in whole per cents; None if not known."""
-        return share_of(done, self.rows) if self.rows else None
+        rows = self.rows
+        return share_of(done, rows) if rows else None
 
     def read(self, names: Sequence[str], progress: Progress) -> pa.Table:
         """The named columns, all at once; progress is called after each batch where the share is known."""
@@ -310,7 +312,17 @@ class WrappedSource(Source):
 
     def _needed(self, names: Sequence[str]) -> list[str]:
         """The columns of the other source that these are read of."""
-        raise NotImplementedError
+        return list(names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See `Source.names`."""
+        return self.inner.names
+
+    @property
+    def calendar(self) -> frozenset[str]:
+        """See `Source.calendar`."""
+        return self.inner.calendar
 
     @property
     def rows(self) -> int | None:
@@ -381,11 +393,6 @@ def followed(batches: Iterable[pa.RecordBatch], source: Source, progress: Progre
         done += batch.num_rows
         if (share := source.share(done)) is not None:
             progress(share)
-
-
-def first_types(schema: pa.Schema) -> dict[str, pa.DataType]:
-    """The type of each column by name; of the first one where several have the name."""
-    return dict(zip(reversed(schema.names), map(foreign, reversed(schema.types)), strict=True))
 
 
 def share_of(done: int, total: int) -> float:

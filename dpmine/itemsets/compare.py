@@ -15,9 +15,8 @@ from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import decimal_below
 from dpmine.io.arrow import is_integer, is_text
 from dpmine.io.python_values import items_at
-from dpmine.itemsets.ingest.attributes import open_transactions
 from dpmine.itemsets.ingest.layouts import item_type, plan_layout
-from dpmine.itemsets.read import read_transactions
+from dpmine.itemsets.read import open_transactions, read_transactions
 from dpmine.itemsets.release.comparison import Comparison, GroupCounts
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace, narrower
 from dpmine.itemsets.release.supports import LARGEST_SUPPORT, BudgetSplit

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from dpmine.errors import AccuracyWarning, BadParameter, LayoutWarning, warn
 from dpmine.io.input import Input
-from dpmine.io.open import is_spark_frame
-from dpmine.itemsets.ingest.attributes import open_transactions
+from dpmine.io.open import is_spark_frame, open_source
+from dpmine.io.source import BasketSource
+from dpmine.itemsets.ingest.attributes import attributes_in
 from dpmine.itemsets.ingest.layouts import Layout, Origin, plan_layout
 from dpmine.itemsets.ingest.lines import DoesNotFit, declared, read_whole, restricted
 from dpmine.itemsets.ingest.one_hot import as_lists
+from dpmine.itemsets.ingest.plain_values import with_plain_values
 from dpmine.itemsets.transactions.interface import LoadedTransactions
 from dpmine.itemsets.transactions.memory import MemoryBudget, require_catalogue_room
 from dpmine.ledger.charging import DryRun
@@ -108,6 +110,17 @@ def read_transactions(
         loaded.close()
         raise LookupError(f"the engine {engine} read without a charge: nothing may be released")
     return loaded
+
+
+def open_transactions(data: object, columns: Columns) -> Source:
+    """The source behind `data`; of a table of attributes, these as one column of lists. Reads no rows.
+
+    Raises as `open_source` and `attributes_in`.
+    """
+    source = open_source(data, columns)
+    if columns.attributes is not None:
+        return attributes_in(source, columns, columns.attributes)
+    return source if isinstance(source, BasketSource) else with_plain_values(source, columns)
 
 
 def read_local(

@@ -14,19 +14,20 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate, islice
 from sys import maxsize
-from typing import TYPE_CHECKING, Any, Generic, Protocol
+from typing import TYPE_CHECKING, Any
 
-from dpmine.exact.reals import GUARD_BITS, Formula, Real, exact_ball, less_than, working_precision
-from dpmine.selection.entrants import Group, Known, Met, Queue, groups
+from dpmine.exact.reals import Formula, Real, exact_ball
+from dpmine.selection.contest import Contest
 from dpmine.selection.universes.crowds import Members, Tail
 from dpmine.selection.universes.protocol import C, Level, Score, Universe, array_behind
 from dpmine.selection.universes.ranking import Ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from dpmine.exact.bits import BitSource
     from dpmine.exact.reals import GumbelNoise, Noise
+    from dpmine.selection.contest import Rival
     from dpmine.selection.universes.protocol import Crowd
     from dpmine.selection.universes.ranking import AnyRanking
 
@@ -55,7 +56,7 @@ def noisy_order(
     if floor is None and (race := _of_array(universe, noise, count, bits, rival)) is not None:
         return islice(race.in_order(), min(count, maxsize))
     crowds = _of_floor(universe, _worthwhile_floor(universe, noise, count) if floor is None else floor)
-    return islice(_Contest(crowds, noise, bits, rival=rival).in_order(), min(count, maxsize))
+    return islice(Contest(crowds, noise, bits, rival=rival).in_order(), min(count, maxsize))
 
 
 def draw_from_best(
@@ -93,18 +94,6 @@ def draws_from_best(
         yield candidate
 
 
-class Rival(Protocol):
-    """A noisy score of its own that ends the order; at first perhaps only bounds on it are known."""
-
-    def bounds(self) -> tuple[Real, Real]:
-        """Two reals that enclose the noisy score: the same real twice once it is known."""
-        ...
-
-    def sharpen(self) -> None:
-        """Find out more. Called only while the bounds differ."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class KnownRival:
     """A rival whose noisy score is known."""
@@ -119,83 +108,9 @@ class KnownRival:
         """Nothing is left to find out."""
 
 
-class _Contest(Generic[C]):
-    """All entrants: what comes next is the best of them."""
-
-    def __init__(
-        self,
-        crowds: Sequence[Crowd[C]],
-        noise: Noise,
-        bits: BitSource,
-        *,
-        rival: Rival | None = None,
-        gone: Iterable[C] = (),
-    ) -> None:
-        """`gone`: candidates that crowds may draw, and that do not take part."""
-        self._bits = bits
-        self._width = next(bits.widths())
-        self._met = set(gone)
-        self._queue = Queue(groups(crowds, noise, bits=bits))
-        if rival is not None:
-            self._queue.push(_End(rival, bits))
-
-    def in_order(self) -> Iterator[C | None]:
-        """Everything, best first, up to the rival."""
-        queue = self._queue
-        while (best := queue.pop()) is not None:
-            if isinstance(best, Group):
-                candidate, drawn = self._newcomer(best.crowd)
-                if best.crowd.is_level:
-                    yield candidate
-                with working_precision(self._width + GUARD_BITS):
-                    if not best.crowd.is_level:
-                        queue.push(Met(candidate, drawn, best))
-                    if best.advance(self._width):
-                        queue.push(best)
-            elif isinstance(best, Met):
-                yield best.candidate
-            elif isinstance(best, _End):
-                if self._is_next(best.rival):
-                    return
-                queue.push(_End(best.rival, self._bits))
-
-    def _newcomer(self, crowd: Crowd[C]) -> tuple[C | None, Any]:
-        """A uniform candidate of the crowd that has not been met, and what its score is made of."""
-        while True:
-            candidate, drawn = crowd.draw(bits=self._bits)
-            if candidate is None:
-                return candidate, drawn
-            if candidate not in self._met:
-                self._met.add(candidate)
-                return candidate, drawn
-
-    def _is_next(self, rival: Rival) -> bool:
-        """Whether the rival comes before all that is left; where its bounds leave that open, they are sharpened.
-
-        Its place in the queue may be that of older bounds.
-        """
-        low, high = rival.bounds()
-        best = self._queue.best()
-        if best is None or less_than(best.noisy(), low, bits=self._bits):
-            return True
-        if low is not high:
-            rival.sharpen()
-        return False
-
-
-class _End(Known):
-    """A rival, by the upper bound on its noisy score."""
-
-    __slots__ = ("rival",)
-
-    def __init__(self, rival: Rival, bits: BitSource) -> None:
-        super().__init__(rival.bounds()[1], bits)
-        self.rival = rival
-
-
 def _of_array(
     universe: Universe[C], noise: Noise, count: int, bits: BitSource, rival: Rival | None
-) -> _Contest[Any] | None:
+) -> Contest[Any] | None:
     """The contest of an array's crowds; None where there is no array of numbers.
 
     Scores that were divided by a sensitivity have the order that the array has with so much more noise.
@@ -207,7 +122,7 @@ def _of_array(
         return None
     origin, crowds = race
     moved = None if rival is None else _MovedRival(rival, sensitivity, origin)
-    return _Contest(crowds, wide, bits, rival=moved, gone=gone)
+    return Contest(crowds, wide, bits, rival=moved, gone=gone)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ CONDITIONS: dict[str, Any] = {
 }
 
 
-@every("condition", CONDITIONS)
+@every("condition", CONDITIONS, quick=4)
 def test_rows_where_a_condition_holds(condition: str, sales: pd.DataFrame) -> None:
     expected = counted(sales[CONDITIONS[condition](sales)])
     types = "amount=float64"
@@ -252,7 +252,7 @@ FAILING = [
 """Conditions that fail at some of these values."""
 
 
-@every("condition", FAILING)
+@every("condition", FAILING, quick=4)
 def test_each_row_is_decided_by_itself(condition: str) -> None:
     """Alone, a row has the value that it has among others, and at least one is null where DuckDB would fail."""
     rng, rows = random.Random(7), 3000
@@ -271,6 +271,24 @@ def test_each_row_is_decided_by_itself(condition: str) -> None:
     alone = [computed.column(0)[0].as_py() for _, computed in checked.values(iter(single))]
     assert alone == [whole.column(0)[place].as_py() for place in sample]
     assert whole.column(0).null_count
+
+
+def test_a_text_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step of a run checks it, and starting DuckDB takes longer than all the rest of them."""
+    from dpmine.io.sources import row_expressions
+
+    opened: list[Any] = []
+    connected = row_expressions.connected
+
+    def counted_start() -> Any:
+        opened.append(None)
+        return connected()
+
+    monkeypatch.setattr(row_expressions, "connected", counted_start)
+    first = parsed_condition("a > 123456 AND b = 'once'")
+    started = len(opened)
+    assert parsed_condition("a > 123456 AND b = 'once'") == first
+    assert len(opened) == started > 0
 
 
 def test_a_failure_in_spite_of_try_concerns_its_row_alone(monkeypatch: pytest.MonkeyPatch) -> None:

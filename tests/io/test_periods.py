@@ -133,7 +133,7 @@ def counted(transactions: Transactions) -> set[tuple[int, ...]]:
 COLUMNS = [pa.date32(), pa.date64(), *(pa.timestamp(unit, zone) for unit in UNITS for zone in (None, "Europe/Berlin"))]
 
 
-@every("kind", COLUMNS, quick=20)
+@every("kind", COLUMNS, quick=8)
 @every("period", sorted(PERIODS))
 def test_streamed_supports_are_those_of_a_column_of_periods(period: str, kind: pa.DataType) -> None:
     """Read in parts, because nothing fits in memory at once."""

@@ -19,7 +19,7 @@ from support.hostile.neighbours import seen
 import dpmine
 from dpmine.errors import BadData, BadParameter
 from dpmine.io.source import Columns
-from dpmine.itemsets.ingest.attributes import open_transactions
+from dpmine.itemsets.read import open_transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ HOSTILE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.filterwarnings("ignore::dpmine.LayoutWarning")
-@every("form", ["Parquet", "table", "pandas objects", "polars"], quick=24)
+@every("form", ["Parquet", "table", "pandas objects", "polars"], quick=12)
 @every("hostile", HOSTILE)
 def test_one_row_changes_nothing_else(form: str, hostile: str, tmp_path: Path) -> None:
     rows, make = table(), FORMS[form]

@@ -59,7 +59,7 @@ def _seen(fit: Any) -> tuple[Any, ...]:
     return model.classes_.tolist(), model.classes_.dtype, notes, [str(one.message) for one in heard]
 
 
-@every("name", ESTIMATORS)
+@every("name", ESTIMATORS, quick=12)
 @every("kind", KINDS)
 @every("form", [list, _objects, lambda labels: pd.Series(_objects(labels), dtype=object)])
 def test_no_entry_is_looked_at(name: str, kind: str, form: Any) -> None:
@@ -114,7 +114,7 @@ COLUMN_CASES = [
 ]  # fmt: skip
 
 
-@every("name", ESTIMATORS)
+@every("name", ESTIMATORS, quick=24)
 @every("case", range(len(COLUMN_CASES)))
 def test_nor_is_one_of_a_table(name: str, case: int) -> None:
     labels, usual = COLUMN_CASES[case]

@@ -244,7 +244,7 @@ def test_types_that_hold_no_numbers_are_rejected_before_the_charge(name: str, ki
     assert not dpmine.Ledger(url).budget("people").spent.epsilon
 
 
-@every("rows", [1, 3])
+@every("rows", [1, 3], quick=10)
 @every("name", ESTIMATORS)
 def test_no_unit_shows_in_a_fit(name: str, rows: int) -> None:
     """Also where it has fifty rows, or values that no float should have."""

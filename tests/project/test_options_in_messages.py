@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,7 +16,6 @@ from support.command_line import ROOT, outcome_of
 from dpmine.options.tables import as_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     import pytest
@@ -27,14 +27,19 @@ _METHODS = {"law", "sample"}
 """Of a mechanism of the user's, which messages name in the same way."""
 
 
-def _texts() -> Iterator[tuple[str, str]]:
+@cache
+def _texts() -> list[tuple[str, str]]:
     """All texts of the library but docstrings, each with the place where it stands."""
+    found = []
     for path in sorted((ROOT / "dpmine").rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", node.value
+        found += [
+            (f"{path.relative_to(ROOT)}:{node.lineno}", node.value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented
+        ]
+    return found
 
 
 def test_every_parameter_in_a_message_of_the_library_is_an_option_of_the_command_line() -> None:

@@ -322,7 +322,7 @@ def altered(value: object, odd: object) -> Iterator[Any]:
         yield odd
 
 
-@every("name", ALL)
+@every("name", ALL, quick=2)
 def test_odd_numbers_in_a_stored_result_do_not_end_the_page(name: str, report: Report) -> None:
     """A seal finds accidents alone: a result that was changed on purpose is read, too."""
     (outcome,) = (each for each in report.outcomes if each.job.name == name)

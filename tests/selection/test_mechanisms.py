@@ -129,7 +129,7 @@ def flip(kbar: int, neighbors: Neighbors) -> LimitedDomainPermuteAndFlip:
 
 
 @RELATIONS
-@every("descent", Descent, quick=6)
+@every("descent", Descent, quick=2)
 @every("truth", KEPT.values())
 @every("kbar", [1, 2])
 def test_permute_and_flip_among_the_best(

@@ -16,8 +16,8 @@ from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import Constant, ExponentialNoise, GumbelNoise, LaplaceNoise, Noise, Real, less_than
+from dpmine.selection.contest import Arrivals
 from dpmine.selection.draws import noisy_order
-from dpmine.selection.entrants import Arrivals
 from dpmine.selection.universes.dense import Dense, Levels
 
 if TYPE_CHECKING:

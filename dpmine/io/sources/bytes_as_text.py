@@ -37,11 +37,6 @@ class DeclaredTexts(WrappedSource):
 
     texts: frozenset[str]
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Column names in order."""
-        return self.inner.names
-
     def type_of(self, name: str) -> pa.DataType:
         """Text for columns that are declared."""
         kind = self.inner.type_of(name)
@@ -56,9 +51,6 @@ class DeclaredTexts(WrappedSource):
             ]
             table = pa.RecordBatch.from_arrays(columns, names=list(names))
             yield with_dictionaries(table) if whole else table
-
-    def _needed(self, names: Sequence[str]) -> list[str]:
-        return list(names)
 
 
 def _viewed(column: pa.Array) -> pa.Array:

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter, DpmineError, UnreadableFile
-from dpmine.io.arrow import common_type, is_integer, is_list, is_text, plain
+from dpmine.io.arrow import common_type, first_types, is_integer, is_list, is_text, plain
 from dpmine.io.files import READ_ERRORS, listed_file
-from dpmine.io.source import ArrowSource, first_types
+from dpmine.io.source import ArrowSource
 from dpmine.io.sources.parquet import File, open_file
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpmine.errors import BadData, UnreadableFile, require_memory
-from dpmine.io.arrow import VERIFIED, common_type, integer_array, is_text, text_array, type_name
+from dpmine.io.arrow import VERIFIED, common_type, first_types, integer_array, is_text, text_array, type_name
 from dpmine.io.files import READ_ERRORS, ROWS_MISSING, Encrypted, reason
-from dpmine.io.source import Source, first_types
+from dpmine.io.source import Source
 from dpmine.later import pc
 
 if TYPE_CHECKING:

@@ -10,11 +10,12 @@ import json
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from dpmine.errors import BadData, BadParameter, require_memory
+from dpmine.errors import BadData, BadParameter, DpmineError, require_memory
 from dpmine.io.arrow import is_integer, is_list, is_text, plain, type_name, valid_texts
 from dpmine.later import pc
 from dpmine.parameters import resembling
@@ -141,12 +142,13 @@ def _chosen(entries: Sequence[Tree]) -> tuple[tuple[str, Tree], ...] | None:
 
 def _parsed(*statements: str) -> list[list[Tree]]:
     """For each text the nodes of the statements that it is."""
-    with connected() as connection:
-        try:
-            found = [json.loads(_serialized(connection, text), object_hook=_without_places) for text in statements]
-        except Exception as error:  # noqa: BLE001 - a text that breaks the parser is no statement, either
-            require_memory(error)
-            found = [{"error": True}]
+    try:
+        found = [json.loads(text, object_hook=_without_places) for text in _serialized(statements)]
+    except DpmineError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a text that breaks the parser is no statement, either
+        require_memory(error)
+        found = [{"error": True}]
     if any(each["error"] for each in found):
         raise BadParameter(
             "DuckDB cannot parse the SQL (`where=…` or `query=…`): texts stand in single quotes, and names with "
@@ -155,9 +157,11 @@ def _parsed(*statements: str) -> list[list[Tree]]:
     return [[each["node"] for each in parsed["statements"]] for parsed in found]
 
 
-def _serialized(connection: DuckDBPyConnection, statement: str) -> str:
-    answer = connection.execute("SELECT json_serialize_sql($1::VARCHAR)", [statement]).fetchall()
-    return str(answer[0][0])
+@lru_cache(maxsize=64)  # one text is checked in each step of a run, and each DuckDB takes 10 ms
+def _serialized(statements: tuple[str, ...]) -> list[str]:
+    with connected() as connection:
+        serialize = "SELECT json_serialize_sql($1::VARCHAR)"
+        return [str(connection.execute(serialize, [text]).fetchall()[0][0]) for text in statements]
 
 
 def _without_places(node: Tree) -> Tree:
@@ -255,7 +259,7 @@ def _as_sql(connection: DuckDBPyConnection, trees: Sequence[Tree]) -> list[str]:
     """Each expression as DuckDB writes it."""
     texts = []
     for tree in trees:
-        parsed = json.loads(_serialized(connection, _BARE))
+        parsed = json.loads(_serialized((_BARE,))[0])
         parsed["statements"][0]["node"]["select_list"] = [{**tree, "alias": ""}]
         answer = connection.execute("SELECT json_deserialize_sql($1::JSON)", [json.dumps(parsed)]).fetchall()
         texts.append(str(answer[0][0]).removeprefix("SELECT ").removesuffix(f" FROM {_ROWS}"))

@@ -48,11 +48,6 @@ class SomeRows(WrappedSource):
         """Column names in order."""
         return tuple(name for name in self.inner.names if name not in self.hidden)
 
-    @property
-    def calendar(self) -> frozenset[str]:
-        """See `Source.calendar`."""
-        return self.inner.calendar
-
     def type_of(self, name: str) -> pa.DataType:
         """See `Source.type_of`; views are copied."""
         return without_views(super().type_of(name))

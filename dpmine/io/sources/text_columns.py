@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from dpmine.errors import BadData
-from dpmine.io.arrow import text_array, with_dictionaries
+from dpmine.io.arrow import first_types, text_array, with_dictionaries
 from dpmine.io.dates import moments
-from dpmine.io.source import Source, first_types
+from dpmine.io.source import Source
 from dpmine.later import pc
 
 if TYPE_CHECKING:

@@ -163,16 +163,16 @@ def frequent_rests(baskets: Baskets, supports: NDArray[np.int64], threshold: int
     Baskets that keep fewer than two items may be left out.
     """
     labels = np.flatnonzero(supports >= threshold).astype(np.int32)
+    items, starts, units = baskets.items, baskets.basket_starts, baskets.unit_numbers()
     if len(labels) == len(supports):
-        return Rests(labels, baskets.items, baskets.basket_starts, baskets.unit_numbers())
+        return Rests(labels, items, starts, units)
     number_of = np.full(len(supports), -1, np.int32)
     number_of[labels] = np.arange(len(labels), dtype=np.int32)
-    items, starts, units = baskets.items, baskets.basket_starts, baskets.unit_numbers()
 
     def restrict(part: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
         return restrict_rows(items, starts, units, part, number_of)
 
-    parts = in_parallel(restrict, _parts(baskets.basket_starts, 1))
+    parts = in_parallel(restrict, _parts(starts, 1))
     shifts = np.cumsum([0, *(len(kept) for kept, _, _ in parts)]).tolist()
     ends = [ends + shift for (_, ends, _), shift in zip(parts, shifts, strict=False)]
     if baskets.one_basket_each:

@@ -24,12 +24,11 @@ from dpmine.io.arrow import (
     type_name,
     valid_texts,
 )
-from dpmine.io.open import open_source
 from dpmine.io.python_values import as_texts
-from dpmine.io.source import ATTRIBUTES_COLUMN, BasketSource, WrappedSource
+from dpmine.io.source import ATTRIBUTES_COLUMN, WrappedSource
 from dpmine.io.sources.text_columns import typed
 from dpmine.itemsets.ingest.column_names import require_names, role_of
-from dpmine.itemsets.ingest.plain_values import has_form, with_plain_values, written_values
+from dpmine.itemsets.ingest.plain_values import has_form, written_values
 from dpmine.later import pc
 
 if TYPE_CHECKING:
@@ -46,18 +45,11 @@ _MOST_CELLS = 2**22  # that are coded together
 _ITEMS = pa.dictionary(pa.int32(), pa.large_string())
 
 
-def open_transactions(data: object, columns: Columns) -> Source:
-    """The source behind `data`; of a table of attributes, these as one column of lists. Reads no rows.
+def attributes_in(source: Source, columns: Columns, given: Attributes) -> AttributeLists:
+    """The attributes of a table as one column of lists. Reads no rows.
 
-    Raises as `open_source`, and BadData for attributes that do not exist, have no items, or may have the same ones.
+    Raises BadData for attributes that do not exist, have no items, or may have the same ones.
     """
-    source = open_source(data, columns)
-    if columns.attributes is None:
-        return source if isinstance(source, BasketSource) else with_plain_values(source, columns)
-    return _attributes_in(source, columns, columns.attributes)
-
-
-def _attributes_in(source: Source, columns: Columns, given: Attributes) -> AttributeLists:
     named = (*columns.unit, *given.names, *dict(given.cuts))
     times, hint = Counter(source.names), source.header_hint
     where = hint or "among the columns"
@@ -126,11 +118,6 @@ class AttributeLists(WrappedSource):
     def names(self) -> tuple[str, ...]:
         """The keys and the column of lists."""
         return (*self.keys, ATTRIBUTES_COLUMN)
-
-    @property
-    def calendar(self) -> frozenset[str]:
-        """See `Source.calendar`."""
-        return self.inner.calendar
 
     @property
     def objects(self) -> frozenset[str]:

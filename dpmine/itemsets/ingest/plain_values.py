@@ -31,8 +31,11 @@ _SECONDS = 24 * 60 * 60
 def has_form(kind: pa.DataType) -> bool:
     """Whether values of a type become texts: booleans, dates, timestamps and decimals."""
     values = plain(kind)
-    is_moment = pa.types.is_date(values) or pa.types.is_timestamp(values)
-    return bool(is_boolean(values) or is_moment or pa.types.is_decimal(values))
+    return bool(is_boolean(values) or _is_temporal(values) or pa.types.is_decimal(values))
+
+
+def _is_temporal(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
 def written_values(values: pa.Array) -> pa.Array:
@@ -65,7 +68,8 @@ def with_plain_values(source: Source, columns: Columns) -> Source:
     """The source with texts for items and keys of types that have a form, and with lists for lists of lists."""
     if columns.one_hot or columns.attributes is not None:
         return source
-    kinds = {name: kind for name in source.names if (kind := _new_type(source, name, columns)) is not None}
+    used = {*source.names} if columns.named_item is None else {*source.names} & {*columns.named}
+    kinds = {name: kind for name in sorted(used) if (kind := _new_type(source, name, columns)) is not None}
     return PlainValues(source, kinds) if kinds else source
 
 
@@ -79,9 +83,10 @@ def _new_type(source: Source, name: str, columns: Columns) -> pa.DataType | None
         entries = kind.value_type.value_type if is_list(kind.value_type) else kind.value_type
         wanted = pa.large_list(_TEXTS if has_form(entries) else entries)
         return wanted if has_form(entries) or is_list(kind.value_type) else None
-    is_moment = pa.types.is_date(plain(kind)) or pa.types.is_timestamp(plain(kind))
-    is_key = name in {*columns.unit, *columns.basket} and not is_moment  # which can be keys as they are
-    return _TEXTS if has_form(kind) and (is_key or name == columns.named_item) else None
+    is_key = name in columns.unit or name in columns.basket
+    if not (is_key or name == columns.named_item) or not has_form(kind):
+        return None
+    return None if is_key and _is_temporal(plain(kind)) else _TEXTS  # which can be keys as they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,16 +98,6 @@ class PlainValues(WrappedSource):
     """
 
     kinds: dict[str, pa.DataType]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Column names in order."""
-        return self.inner.names
-
-    @property
-    def calendar(self) -> frozenset[str]:
-        """See `Source.calendar`."""
-        return self.inner.calendar
 
     def type_of(self, name: str) -> pa.DataType:
         """The new type of a column, or its own."""
@@ -116,9 +111,6 @@ class PlainValues(WrappedSource):
                 for name, column in zip(names, batch.columns, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(columns, names=list(names))
-
-    def _needed(self, names: Sequence[str]) -> list[str]:
-        return list(names)
 
 
 def _changed(column: pa.Array, kind: pa.DataType) -> pa.Array:

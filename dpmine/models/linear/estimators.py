@@ -169,9 +169,10 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier[LinearSettings])
             return ClassExamples(rows, codes, len(self.classes_), places.each, weights)
         self.classes_, signs = checked_labels(self, y, len(features), self.classes, bounding.known)
         places = require_any(bounding.places(len(features), bits=bits))
+        kept = places.of(features)  # first: what does not fit is rejected before anything is made
         signs = places.of(signs)
         weights = None if settings.class_weights is None else settings.class_weights[(signs > 0).astype(np.intp)]
-        return Examples(ball.rows(places.of(features), signs), places.each, weights)
+        return Examples(ball.rows(kept, signs), places.each, weights)
 
     def coefficient_intervals(self, level: Number = 0.95) -> tuple[Floats, Floats]:
         """Lower and upper ends, each of the shape of `coef_`, that hold each coefficient with probability ≥ `level`.

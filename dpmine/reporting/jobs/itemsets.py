@@ -63,8 +63,8 @@ class TransactionsJob(Job):
 
 def plan_of(data: object, columns: Columns) -> LayoutPlan:
     """How the columns of the data are read; no row is. Raises BadParameter, BadData and UnreadableFile."""
-    from dpmine.itemsets.ingest.attributes import open_transactions
     from dpmine.itemsets.ingest.layouts import plan_layout
+    from dpmine.itemsets.read import open_transactions
 
     return plan_layout(open_transactions(data, columns), columns)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.cases import every
-from support.effort import draws
+from support.effort import PROFILE, Profile, draws
 from support.gallery.lists import broken_lists, lists
 from support.gallery.mistakes import BROKEN
 from support.gallery.sound import SOUND
@@ -53,7 +53,8 @@ def test_sound_ones_are_not(exhibit: Exhibit) -> None:
     assert not audit(exhibit.run, exhibit.claim, exhibit.family, **options).refuted
 
 
-FEW: dict[str, Any] = {"pairs": 25, "steps": 5}
+WHOLE: dict[str, Any] = {"pairs": 25, "steps": 5}
+FEW: dict[str, Any] = WHOLE if PROFILE is Profile.FULL else {"pairs": 10, "steps": 1}
 
 
 @every("name", lists())
@@ -70,10 +71,10 @@ def test_broken_lists_are_refuted(name: str) -> None:
     assert audit(broken.target, broken.claim, broken.family, **FEW).refuted
 
 
-@every("name", twins())
+@every("name", twins(), quick=3)
 def test_parts_keep_their_claims_and_their_twins_do_not(name: str) -> None:
     """From laws, so both verdicts are certain."""
-    sound, broken = (audit(each.target, each.claim, each.family, **FEW) for each in twins()[name])
+    sound, broken = (audit(each.target, each.claim, each.family, **WHOLE) for each in twins()[name])
     assert not sound.refuted, str(sound)
     assert sound.measured > 0.5 * sound.evidence.claimed
     assert broken.refuted, str(broken)

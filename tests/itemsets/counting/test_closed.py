@@ -79,7 +79,7 @@ def random_units(seed: int, units: int, density: float, items: int, copies: int)
 SHAPES = [(400, 0.05, 60, 20), (400, 0.2, 16, 6), (130, 0.5, 12, 5), (64, 0.9, 10, 3), (300, 0.09, 40, 9)]
 
 
-@every("shape", SHAPES)
+@every("shape", SHAPES, quick=10)
 @every("maximal", [False, True])
 @every("chunk", [1, 64, 1 << 21])
 def test_searches_go_on_where_a_chunk_was_full(

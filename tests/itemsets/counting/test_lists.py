@@ -68,7 +68,7 @@ SHAPES = [(400, 0.05, 60, 1), (400, 0.25, 14, 1), (130, 0.5, 10, 1), (200, 0.1, 
 BOTH_WAYS = [(300, 0.09, 40, 1)]
 
 
-@every("shape", SHAPES + BOTH_WAYS)
+@every("shape", SHAPES + BOTH_WAYS, quick=18)
 @every("sizes", [(1, 9), (2, 5), (3, 30)])
 @every("chunk", [1, 64, 1 << 21])
 def test_searches_go_on_where_a_chunk_was_full(
@@ -134,7 +134,7 @@ def test_order_of_any_itemsets(rows: list[tuple[int, frozenset[int]]]) -> None:
     assert ordered == in_order(rows_of(found))
 
 
-@every("baskets", [1, 2])
+@every("baskets", [1, 2], quick=2)
 @every("density", [0.3, 0.97])
 def test_the_first_pass_finds_a_frequent_itemset(baskets: int, density: float) -> None:
     """All of its items are in the units that it says; in bitmaps and in rows."""

@@ -72,7 +72,7 @@ def test_losses_of_one_margin_are_as_they_were(binary: Any) -> None:
 
 
 @every(("size", "columns", "classes"), [(1, 1, 3), (60, 4, 3), (900, 3, 7), (9000, 2, 3)])
-@every("ridge", [1e-4, 0.1])
+@every("ridge", [1e-4, 0.1], quick=4)
 def test_the_solver_finds_the_minimiser(size: int, columns: int, classes: int, ridge: float) -> None:
     data = examples_of(size, columns, classes)
     ridges = np.full(data.dimension, ridge)

@@ -6,6 +6,7 @@ import ast
 import io
 import re
 import tokenize
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -82,8 +83,13 @@ def template(text: ast.JoinedStr) -> str:
     return "".join(str(part.value) if isinstance(part, ast.Constant) else "`code`" for part in text.values)
 
 
-def passages(code: str) -> Iterator[Passage]:
+@cache
+def passages(code: str) -> list[Passage]:
     """Docstrings, all other texts of several words, and comments."""
+    return [*_passages(code)]
+
+
+def _passages(code: str) -> Iterator[Passage]:
     tree = ast.parse(code)
     documented = {id(text): name for text, name in docstrings(tree)}
     formatted = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]

@@ -42,7 +42,7 @@ def cluster() -> Iterator[Cluster]:
     yield from running()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Shop:
     sales(tmp_path / "sales.parquet", 12)
     for machine in ("a", "b"):
@@ -82,6 +82,7 @@ def test_each_machine_makes_the_page_from_what_both_released(shop: Shop) -> None
     assert Ledger(shop.url).verify() == 7
 
 
+@pytest.mark.slow
 def test_two_that_start_at_once_end_well_and_have_all_results(shop: Shop) -> None:
     shop.schedule["start"] = "2025-W02"
     Ledger(shop.url).grant("shop", epsilon=52000, delta=0.052)

@@ -189,7 +189,7 @@ def registered(folder: Path) -> str:
     return f"ε = {epsilon}, δ = {delta}"
 
 
-@every("accounting", ["basic", "zcdp"])
+@every("accounting", ["basic", "zcdp"], quick=1)
 def test_the_registry_has_the_number_of_the_page(accounting: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     """As text, for one window and for several, with a job that does not recur, and small losses that add up by ρ."""
     path = tmp_path_factory.mktemp(accounting)

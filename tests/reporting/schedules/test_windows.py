@@ -423,7 +423,7 @@ def test_rules_recur_and_a_window_without_rows_is_no_error(tmp_path: Path) -> No
 CHANGED = "the window was charged for a job of this name with other options, so the job file was changed"
 
 
-@every("changes", [{"top": 2}, {"size": "1"}, {"unit": "at"}, {"min_support": 1}, {"catalogue": "items.txt"}])
+@every("changes", [{"top": 2}, {"size": "1"}, {"unit": "at"}, {"min_support": 1}, {"catalogue": "items.txt"}], quick=2)
 def test_a_job_that_was_changed_is_not_charged_for_windows_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
 ) -> None:

@@ -59,7 +59,7 @@ def compare(candidates: list[Candidate], law: LevelDistribution, expected: tuple
     assert law.nothing == pytest.approx(nothing, rel=0, abs=1e-9)
 
 
-@every("name", MECHANISMS, quick=30)
+@every("name", MECHANISMS, quick=16)
 @every("neighbors", Neighbors)
 @every("candidates", [[9.0, 3.0, 2.0], [4.0, 4.0, 1.0, 0.0], [40.0, 20.0, 20.0, 1.0, DUMMY, DUMMY, DUMMY]])
 def test_every_mechanism_has_the_distribution_of_its_oracle(
@@ -75,14 +75,14 @@ def test_every_mechanism_has_the_distribution_of_its_oracle(
     )
 
 
-@every("candidates", KNOWN + PADDED, quick=4)
+@every("candidates", KNOWN + PADDED, quick=2)
 @every(("epsilon", "delta"), SETTINGS)
 def test_large_margin(candidates: list[Candidate], epsilon: float, delta: float) -> None:
     law = made(LargeMargin, epsilon, delta).distribution(profile_of(candidates))
     agree(candidates, law, law_oracle.large_margin(epsilon, delta))
 
 
-@every("candidates", KNOWN + PADDED, quick=4)
+@every("candidates", KNOWN + PADDED, quick=2)
 @every("neighbors", Neighbors)
 @pytest.mark.parametrize("split", [(0.2, 0.4, 0.4), pytest.param((0.6, 0.1, 0.3), marks=pytest.mark.slow)])
 def test_large_margin_tight(

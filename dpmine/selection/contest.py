@@ -1,4 +1,4 @@
-"""What takes part in a race of noisy scores, and in which order: the next of each crowd, those met, and a rival.
+"""A contest of noisy scores, and what takes part in it: the next of each crowd, the candidates met, and a rival.
 
 Most comparisons are decided by two floats that certainly enclose a noisy score; the others exactly. Random reals are
 made of those alone that need them.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from heapq import heapify, heappop, heappush
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from dpmine.exact.reals import (
     GUARD_BITS,
@@ -27,10 +27,86 @@ from dpmine.exact.reals import (
 from dpmine.selection.universes.protocol import C
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dpmine.exact.bits import BitSource
     from dpmine.selection.universes.protocol import Crowd
+
+
+class Rival(Protocol):
+    """A noisy score of its own that ends the order; at first perhaps only bounds on it are known."""
+
+    def bounds(self) -> tuple[Real, Real]:
+        """Two reals that enclose the noisy score: the same real twice once it is known."""
+        ...
+
+    def sharpen(self) -> None:
+        """Find out more. Called only while the bounds differ."""
+        ...
+
+
+class Contest(Generic[C]):
+    """All entrants: what comes next is the best of them."""
+
+    def __init__(
+        self,
+        crowds: Sequence[Crowd[C]],
+        noise: Noise,
+        bits: BitSource,
+        *,
+        rival: Rival | None = None,
+        gone: Iterable[C] = (),
+    ) -> None:
+        """`gone`: candidates that crowds may draw, and that do not take part."""
+        self._bits = bits
+        self._width = next(bits.widths())
+        self._met = set(gone)
+        self._queue = Queue(groups(crowds, noise, bits=bits))
+        if rival is not None:
+            self._queue.push(_End(rival, bits))
+
+    def in_order(self) -> Iterator[C | None]:
+        """Everything, best first, up to the rival."""
+        queue = self._queue
+        while (best := queue.pop()) is not None:
+            if isinstance(best, Group):
+                candidate, drawn = self._newcomer(best.crowd)
+                if best.crowd.is_level:
+                    yield candidate
+                with working_precision(self._width + GUARD_BITS):
+                    if not best.crowd.is_level:
+                        queue.push(Met(candidate, drawn, best))
+                    if best.advance(self._width):
+                        queue.push(best)
+            elif isinstance(best, Met):
+                yield best.candidate
+            elif isinstance(best, _End):
+                if self._is_next(best.rival):
+                    return
+                queue.push(_End(best.rival, self._bits))
+
+    def _newcomer(self, crowd: Crowd[C]) -> tuple[C | None, Any]:
+        """A uniform candidate of the crowd that has not been met, and what its score is made of."""
+        while True:
+            candidate, drawn = crowd.draw(bits=self._bits)
+            if candidate is None:
+                return candidate, drawn
+            if candidate not in self._met:
+                self._met.add(candidate)
+                return candidate, drawn
+
+    def _is_next(self, rival: Rival) -> bool:
+        """Whether the rival comes before all that is left; where its bounds leave that open, they are sharpened.
+
+        Its place in the queue may be that of older bounds.
+        """
+        low, high = rival.bounds()
+        best = self._queue.best()
+        if best is None or less_than(best.noisy(), low, bits=self._bits):
+            return True
+        if low is not high:
+            rival.sharpen()
+        return False
 
 
 class Entrant(ABC):
@@ -68,6 +144,16 @@ class Known(Entrant):
     def noisy(self) -> Real:
         """It."""
         return self._noisy
+
+
+class _End(Known):
+    """A rival, by the upper bound on its noisy score."""
+
+    __slots__ = ("rival",)
+
+    def __init__(self, rival: Rival, bits: BitSource) -> None:
+        super().__init__(rival.bounds()[1], bits)
+        self.rival = rival
 
 
 class Met(Entrant, Generic[C]):
