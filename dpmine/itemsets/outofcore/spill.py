@@ -82,7 +82,8 @@ class SpillFile:
         nothing = memoryview(bytes(_ZEROS))
         for start in range(0, size, _ZEROS):  # written, or a full disk would end the process later
             self.append(nothing[: size - start])
-        return np.memmap(self._file, kind, "r+", offset, shape)
+        mapped = np.memmap(self._file, kind, "r+", offset, shape)
+        return mapped.view(np.ndarray)  # of memmap, each slice would take microseconds
 
     def append_table(self, table: pa.Table) -> Extent:
         """Write a table as an Arrow stream."""
