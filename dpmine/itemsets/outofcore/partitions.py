@@ -1,10 +1,10 @@
 """Data that do not fit into memory -> partitions of whole units, and exact supports over these.
 
 The frequent items are held in memory, rarer ones in conditional databases. A unit lies in one partition, so supports
-add up. One miner holds the most frequent items, and answers for all itemsets of these: few items at first, for most
-questions need no others, and as many as the limit allows once lower thresholds are asked for. An itemset with a rarer
-item is found in the conditional database of its rarest one. These databases are made in groups that fit into memory,
-with one pass over the partitions per group.
+add up. One miner holds the most frequent items, and answers for all itemsets of these. They are few at first, as most
+questions need no others. Lower thresholds add items, as many as the limit allows. An itemset with a rarer item is found
+in the conditional database of its rarest one. These databases are made in groups that fit into memory, with one pass
+over the partitions per group.
 """
 
 from __future__ import annotations
