@@ -234,7 +234,9 @@ def list_supports(
         room = ListRoom(baskets.room_for_lists(budget), sizes[1], advice, as_objects)
         lists = _found(baskets.miner(), sizes, threshold, room, maximal=maximal, closed=closed)
         units = baskets.total_units if as_fraction else None
-    return ListedSupports(lists, order_of(lists), units, baskets.labels)
+    is_ordered = sizes[0] == sizes[1] and not (maximal or closed)  # as `Itemsets` are
+    order = np.arange(len(lists.supports)) if is_ordered else order_of(lists)
+    return ListedSupports(lists, order, units, baskets.labels)
 
 
 def _sizes(size: Sizes, *, maximal: bool, closed: bool) -> tuple[int, int]:

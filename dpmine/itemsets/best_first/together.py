@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import hypot, isqrt, sqrt
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
@@ -19,7 +20,7 @@ from dpmine.exact.reals import above, exact_ball
 from dpmine.itemsets.best_first.holdings import WORD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,6 +41,8 @@ OF_LOADS = Fraction(1, 20)
 """Of the budget, for the histogram of loads."""
 _POWER = 0.75
 """Of the support, to which the weight is inversely proportional: about what makes the mean relative error least."""
+_MOST_LOADS = 1 << 16
+"""Whose shares are kept: those of most data."""
 _LOSS = 1.5
 """What a mean loss counts beside a deviation: itemsets lose unlike parts."""
 _NEAR = 2.0
@@ -272,8 +275,10 @@ def shared_supports(parts: Iterable[HeldItems], likely: Likely, limit: int, whol
         whole: what it adds, times the weight.
     """
     totals = [0] * (len(likely.itemsets) + 1)
+    share_of = _share_of(limit * likely.heaviest**2, whole)
     for part in parts:
-        shares = _shares(_loads(part, likely), limit * likely.heaviest**2, whole)
+        values, places = np.unique(_loads(part, likely), return_inverse=True)
+        shares = np.array(list(map(share_of, values.tolist())), np.int64)[places]
         for place, (itemset, weight) in enumerate(zip(likely.itemsets, likely.weights, strict=True)):
             totals[place] += part.times * weight * int(shares[_holders(part, itemset)].sum())
         totals[-1] += part.times * likely.heaviest * int((whole - shares).sum())
@@ -288,11 +293,15 @@ def _loads(part: HeldItems, likely: Likely) -> Numbers:
     return loads
 
 
-def _shares(loads: Numbers, limit: int, whole: int) -> Numbers:
-    """Of each load q, what the unit adds times a weight: √(limit/q) of the whole, rounded down, at most the whole."""
-    values, places = np.unique(loads, return_inverse=True)
+def _share_of(limit: int, whole: int) -> Callable[[int], int]:
+    """Of a load q, what the unit adds times a weight: √(limit/q) of the whole, rounded down, at most the whole."""
     square = whole**2 * limit
-    return np.array([min(whole, isqrt(square // max(1, load))) for load in values.tolist()], np.int64)[places]
+
+    @lru_cache(_MOST_LOADS)  # parts have the same ones
+    def share(load: int) -> int:
+        return min(whole, isqrt(square // max(1, load)))
+
+    return share
 
 
 def _holders(part: HeldItems, itemset: Itemset) -> NDArray[np.bool_]:

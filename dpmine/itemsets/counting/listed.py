@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.itemsets.counting.rows import restrict_rows
+from dpmine.itemsets.transactions.interface import distinct_codes
 from dpmine.kernels import kernel
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from numpy.typing import NDArray
 
     from dpmine.itemsets.transactions.interface import Baskets
@@ -96,9 +99,10 @@ class ListedItemsets:
             baskets.items, baskets.basket_starts, baskets.unit_numbers(), all_baskets, number_of
         )
         starts = np.concatenate([np.zeros(1, np.int64), ends])
-        _count_listed(kept, starts, owners, *self._tree(), np.full(len(self), -1, np.int32), counts)
+        _count_listed(kept, starts, owners, *self._tree, np.full(len(self), -1, np.int32), counts)
         return counts
 
+    @cached_property
     def _tree(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
         """`root_of`, `nodes` and `children` of the kernel."""
         keys = self._keys
@@ -110,3 +114,31 @@ class ListedItemsets:
         node_numbers = np.arange(len(nodes) + 1)
         children = len(keys[0]) + np.searchsorted(np.concatenate(parents), node_numbers)
         return root_of, nodes, children.astype(np.int64)
+
+
+def listed_supports(
+    itemsets: Sequence[Sequence[int]], item_supports: NDArray[np.int64], parts: Iterable[Baskets]
+) -> list[int]:
+    """The support of each itemset, of any sizes, in parts that share no unit; takes one pass over them.
+
+    `item_supports` are those of the catalogue's items in all parts. BadParameter for codes outside the catalogue.
+    """
+    wanted = [distinct_codes(itemset, len(item_supports)) for itemset in itemsets]
+    supports = np.array([item_supports[codes].min() for codes in wanted], np.int64)  # of single items, and none at all
+    sizes = np.array([len(codes) if least else 1 for codes, least in zip(wanted, supports, strict=True)], np.int64)
+    larger = np.flatnonzero(sizes > 1)
+    if not len(larger):
+        return list(map(int, supports))
+    items = np.unique(np.concatenate([wanted[number] for number in larger]))
+    number_of = np.full(len(item_supports), -1, np.int32)
+    number_of[items] = np.arange(len(items), dtype=np.int32)
+    groups = []
+    for size in np.unique(sizes[larger]).tolist():
+        places = np.flatnonzero(sizes == size)
+        rows, row_of = np.unique(number_of[[wanted[place] for place in places]], axis=0, return_inverse=True)
+        groups.append((places, ListedItemsets(rows, len(items)), row_of.ravel()))
+    supports[larger] = 0
+    for part in parts:
+        for places, listed, row_of in groups:
+            supports[places] += listed.supports_in(part, number_of)[row_of]
+    return list(map(int, supports))

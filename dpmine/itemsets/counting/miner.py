@@ -24,6 +24,7 @@ from dpmine.itemsets.counting.field import (
     pair_supports,
     searched,
 )
+from dpmine.itemsets.counting.listed import listed_supports
 from dpmine.itemsets.counting.lists import ClosedSearch, ListSearch
 from dpmine.itemsets.counting.rows import (
     frequent_rests,
@@ -144,6 +145,12 @@ class Miner(SupportSource):
         return units_containing(
             rows.items, rows.place_of[occurrences], rows.starts[holders + 1], rows.units[holders], ranks
         )
+
+    def supports(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
+        """See `SupportSource`. Takes one pass, unless all items are ranked already: that takes longer."""
+        if self._ranking is not None and self._ranking.threshold == 1:
+            return super().supports(itemsets)
+        return listed_supports(itemsets, self.item_supports, (self._baskets,))
 
     def _few_items(self, threshold: int) -> bool:
         """Whether all pairs of the items that reach the threshold should be counted at once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -190,6 +190,13 @@ def _run_numbers(ascending: Codes) -> Codes:
     runs = np.zeros(ascending.size, np.int64)
     np.cumsum(ascending[1:] != ascending[:-1], out=runs[1:])
     return runs
+
+
+def run_starts(ascending: NDArray[np.signedinteger[Any]]) -> Codes:
+    """Where each run of equal entries starts, and where the last one ends."""
+    changes = np.flatnonzero(ascending[1:] != ascending[:-1]) + 1
+    first = [0] if ascending.size else []
+    return np.concatenate([first, changes, [ascending.size]]).astype(np.int64)
 
 
 _LONGEST_STRING_ARRAY = 2**31 - 1  # bytes of text that pa.string() can address

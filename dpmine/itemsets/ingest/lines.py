@@ -24,6 +24,7 @@ from dpmine.itemsets.ingest.encode import (
     is_ascending,
     labelled,
     narrow,
+    run_starts,
 )
 from dpmine.itemsets.ingest.layouts import Layout, item_type
 from dpmine.itemsets.transactions.interface import Baskets
@@ -250,7 +251,7 @@ def grouped(cells: Cells, labels: pa.Array, unit: str) -> Baskets:
         if not is_ascending(owners):
             order = np.argsort(owners, kind="stable")
             owners, (items, starts) = owners[order], _reordered(items, starts, order)
-        unit_starts = _starts(owners)
+        unit_starts = run_starts(owners)
     return Baskets(labels, items, starts, unit_starts, unit, empty_units)
 
 
@@ -266,13 +267,6 @@ def _arranged(cells: Cells) -> tuple[Codes, Codes, NDArray[np.int32]]:
     names[few.codes] = baskets.codes
     numbers, starts, items = arranged(few.codes, cells.items, few.count)
     return names[numbers], starts, items
-
-
-def _starts(ascending: Codes) -> Codes:
-    """Where each run of equal entries starts, and where the last one ends."""
-    changes = np.flatnonzero(ascending[1:] != ascending[:-1]) + 1
-    first = [0] if ascending.size else []
-    return np.concatenate([first, changes, [ascending.size]]).astype(np.int64)
 
 
 def _reordered(items: NDArray[np.int32], starts: Codes, order: Codes) -> tuple[NDArray[np.int32], Codes]:

@@ -1,9 +1,10 @@
 """Data that do not fit into memory -> partitions of whole units, and exact supports over these.
 
 The frequent items are held in memory, rarer ones in conditional databases. A unit lies in one partition, so supports
-add up. One miner holds as many items as the limit allows, the most frequent ones, and answers for all itemsets of
-these. An itemset with a rarer item is found in the conditional database of its rarest one. These databases are made in
-groups that fit into memory, with one pass over the partitions per group.
+add up. One miner holds the most frequent items, and answers for all itemsets of these. They are few at first, as most
+questions need no others. Lower thresholds add items, as many as the limit allows. An itemset with a rarer item is found
+in the conditional database of its rarest one. These databases are made in groups that fit into memory, with one pass
+over the partitions per group.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from dpmine.itemsets.counting.listed import listed_supports
 from dpmine.itemsets.counting.miner import Miner, ordered, support_of
+from dpmine.itemsets.counting.rows import restrict_rows
+from dpmine.itemsets.ingest.encode import run_starts
 from dpmine.itemsets.outofcore.projection import Projector
 from dpmine.itemsets.outofcore.spill import CompactFile
 from dpmine.itemsets.outofcore.streams import (
@@ -39,6 +43,9 @@ if TYPE_CHECKING:
 
 
 _LISTED_COPIES = 3  # the parts, the whole, and its order
+_FEW = 1 << 28
+"""Bytes of the first resident items: more of them take longer to gather than most answers."""
+_GROWTH = 4  # of the resident items, until all are there that fit: all that was gathered before is a third of it
 
 
 class _Known(NamedTuple):
@@ -130,21 +137,22 @@ class PartitionedMiner(SupportSource):
     """
 
     def __init__(self, baskets: PartitionedBaskets) -> None:
-        """Takes one pass over the partitions."""
         self._baskets = baskets
         self.item_supports: NDArray[np.int64] = baskets.census.supports
         self._code_of = np.argsort(self.item_supports, kind="stable").astype(np.int32)
         self._ranked_supports = self.item_supports[self._code_of]
-        self._first_resident = _first_resident(baskets, self._code_of)
+        costs, budget = _costs(baskets, self._code_of), baskets.budget
+        self._falling_costs = -costs
+        all_fit = costs.max(initial=0) <= budget.all_resident
+        self._most = budget.all_resident if all_fit else budget.resident
+        self._limit = min(_FEW, self._most)
+        self._resident: Miner | None = None
         self._known: dict[int, _Known] = {}
         self._listed: dict[int, _Listed] = {}
-        frequent = _restricted(baskets, self._code_of[self._first_resident :])
-        pa.default_memory_pool().release_unused()  # what Arrow keeps for later reading would count twice
-        self._resident = Miner(frequent)
 
     def _itemsets(self, size: int, threshold: int, memory_limit: int | None) -> Itemsets:
         limit = self._baskets.budget.listing if memory_limit is None else memory_limit
-        found = [self._resident.itemsets(size, threshold, memory_limit=limit)]
+        found = [self._resident_miner(threshold).itemsets(size, threshold, memory_limit=limit)]
         listed = self._listed.get(size)
         if listed is not None and listed.threshold <= threshold:
             return _ordered([*found, *(_reaching(part, threshold) for part in listed.groups)], limit)
@@ -154,8 +162,9 @@ class PartitionedMiner(SupportSource):
 
     def bounded_histogram(self, size: int, threshold: int, most: int | None) -> SupportHistogram | None:
         """See `SupportSource`. Passes over the partitions are made in any case."""
+        resident = self._resident_miner(threshold)
         if threshold >= self.resident_threshold:
-            return self._resident.bounded_histogram(size, threshold, most)
+            return resident.bounded_histogram(size, threshold, most)
         return self.histogram(size, threshold)
 
     def _histogram(self, size: int, threshold: int) -> SupportHistogram:
@@ -166,10 +175,11 @@ class PartitionedMiner(SupportSource):
         return SupportHistogram(known.levels.supports[:reach], known.levels.counts[:reach])
 
     def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
+        resident = self._resident_miner(support)
         all_resident = support >= self.resident_threshold
-        count = 0 if all_resident else self._resident.histogram(size, support).to_dict().get(support, 0)
+        count = 0 if all_resident else resident.histogram(size, support).to_dict().get(support, 0)
         if n < count or all_resident:
-            return self._resident.nth(size, support, n)
+            return resident.nth(size, support, n)
         for group in self._groups(support):
             n -= count
             count = Miner(group.baskets).histogram(size - 1, support).to_dict().get(support, 0)
@@ -180,27 +190,48 @@ class PartitionedMiner(SupportSource):
 
     def _support(self, codes: NDArray[np.int32]) -> int:
         """Where one of the items is not among the frequent ones, this takes a pass over the partitions."""
-        itemset: list[int] = codes.tolist()
-        if self._is_known(itemset):
-            return self._resident.support(itemset)
-        return sum(support_of(part, itemset) for part in self._baskets.parts())
+        rarest = int(self.item_supports[codes].min())
+        resident = self._resident_miner(rarest)
+        if rarest >= self.resident_threshold:
+            return resident.support(codes.tolist())
+        return sum(support_of(part, codes.tolist()) for part in self._baskets.parts())
+
+    def supports(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
+        """See `SupportSource`. Takes one pass, where any of them has more than one item."""
+        return listed_supports(itemsets, self.item_supports, self._baskets.parts())
 
     @property
     def resident_threshold(self) -> int:
         """The lowest threshold at which no item but resident ones matters."""
         return int(self._ranked_supports[self._first_resident - 1]) + 1 if self._first_resident else 1
 
+    @property
+    def _first_resident(self) -> int:
+        """The lowest rank from which on all items are resident, or will be with the first question."""
+        return int(np.searchsorted(self._falling_costs, -self._limit))
+
+    def _resident_miner(self, threshold: int) -> Miner:
+        """The miner of the resident items: those that reach the threshold, if they fit, and perhaps others."""
+        while threshold < self.resident_threshold and self._limit < self._most:
+            self._limit, self._resident = min(_GROWTH * self._limit, self._most), None
+        if self._resident is None:
+            frequent = _restricted(self._baskets, self._code_of[self._first_resident :])
+            pa.default_memory_pool().release_unused()  # what Arrow keeps for later reading would count twice
+            self._resident = Miner(frequent)
+        return self._resident
+
     def _mined(self, size: int, threshold: int, before: _Known | None) -> _Known:
         """The levels down to the threshold; where they take passes, ever deeper from the third question on."""
+        resident = self._resident_miner(threshold)
         if threshold >= self.resident_threshold:
-            return _Known(threshold, self._levels(size, threshold), 0)
+            return _Known(threshold, resident.histogram(size, threshold), 0)
         times = 0 if before is None else before.times + 1
         deep = max(1, threshold >> max(0, times - 1))
         return _Known(deep, self._levels(size, deep), times)
 
     def _levels(self, size: int, threshold: int) -> SupportHistogram:
         """The itemsets that passes find are listed meanwhile, as long as they are few: most will be asked for."""
-        counts = Counter(self._resident.histogram(size, threshold).to_dict())
+        counts = Counter(self._resident_miner(threshold).histogram(size, threshold).to_dict())
         listed: list[Itemsets] | None = []
         for group in self._groups(threshold):
             miner = Miner(group.baskets)
@@ -217,29 +248,6 @@ class PartitionedMiner(SupportSource):
             self._listed[size] = _Listed(threshold, listed)
         return SupportHistogram.of(counts)
 
-    def supports(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
-        """See `SupportSource`. What is bought of their items is brought into memory, for as many at once as fit."""
-        known = {number: self.support(itemset) for number, itemset in enumerate(itemsets) if self._is_known(itemset)}
-        others = [number for number in range(len(itemsets)) if number not in known]
-        found = self._passed([itemsets[number] for number in others])
-        return [support for _, support in sorted([*known.items(), *zip(others, found, strict=True)])]
-
-    def _passed(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
-        """The supports of itemsets that take a pass over the partitions."""
-        census, codes = self._baskets.census, sorted({code for itemset in itemsets for code in itemset})
-        occurrences = int(census.occurrences[codes].sum())
-        cost = resident_cost(occurrences, min(occurrences, census.baskets), self._baskets.catalogue_size)
-        if len(itemsets) < 2:
-            return super().supports(itemsets)
-        if cost > self._baskets.budget.projection:
-            middle = len(itemsets) // 2
-            return [*self._passed(itemsets[:middle]), *self._passed(itemsets[middle:])]
-        return Miner(_restricted(self._baskets, np.array(codes))).supports(itemsets)
-
-    def _is_known(self, itemset: Sequence[int]) -> bool:
-        """Whether the support takes no pass."""
-        return len(itemset) == 1 or bool(np.isin(itemset, self._code_of[self._first_resident :]).all())
-
     @cached_property
     def _projector(self) -> Projector:
         return Projector(self._baskets.parts, self._code_of, self._baskets.budget.projection)
@@ -252,24 +260,26 @@ class PartitionedMiner(SupportSource):
                 yield self._projector.projected(firsts)
 
 
-def _first_resident(baskets: PartitionedBaskets, code_of: NDArray[np.int32]) -> int:
-    """The lowest rank from which on all items fit into memory."""
+def _costs(baskets: PartitionedBaskets, code_of: NDArray[np.int32]) -> NDArray[np.int64]:
+    """int64[N]: bytes of a miner of the items from each rank on, at most."""
     occurrences = np.cumsum(baskets.census.occurrences[code_of][::-1])[::-1]
     rows = np.minimum(occurrences, baskets.census.baskets)
-    costs: NDArray[np.int64] = resident_cost(occurrences, rows, baskets.catalogue_size)  # at most
-    if costs.max(initial=0) <= baskets.budget.all_resident:
-        return 0
-    return int(np.searchsorted(-costs, -baskets.budget.resident))
+    return resident_cost(occurrences, rows, baskets.catalogue_size)
 
 
 def _restricted(baskets: PartitionedBaskets, codes: NDArray[np.int32]) -> Baskets:
-    """The baskets with these items only, in memory."""
-    wanted = np.zeros(baskets.catalogue_size, np.bool_)
-    wanted[codes] = True
+    """The baskets that hold two of these items or more, with these only, in memory."""
+    own = np.full(baskets.catalogue_size, -1, np.int32)
+    own[codes] = codes
     gathered = Gathered()
     for part in baskets.parts():
-        gathered.add(part.keeping(wanted[part.items]))
-    return gathered.baskets(baskets.labels, same_codes(len(wanted)), baskets.unit)
+        items, ends, owners = restrict_rows(
+            part.items, part.basket_starts, part.unit_numbers(), (0, part.basket_count), own
+        )
+        starts = np.concatenate([np.zeros(1, np.int64), ends])
+        units = np.arange(len(starts)) if part.one_basket_each else run_starts(owners)
+        gathered.add(Baskets(part.labels, items.copy(), starts, units, part.unit))  # lets the room for all of them go
+    return gathered.baskets(baskets.labels, same_codes(len(own)), baskets.unit)
 
 
 def _found(group: Projected, miner: Miner, size: int, threshold: int, limit: int) -> Itemsets:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -27,9 +28,6 @@ from dpmine.itemsets.outofcore.streams import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from dpmine.io.source import Progress, Source
     from dpmine.itemsets.ingest.layouts import LayoutPlan
@@ -83,8 +81,9 @@ class Stream:
             return gathered.baskets(labels, places, self.plan.unit_name)
         for packed in gathered.given_up():
             compact.append(packed)
-        final = None if self.catalogue is not None else places
-        return self._partitioned(compact, labels, census.recoded(places), final)
+        if self.catalogue is None:
+            compact.recode(places)
+        return self._partitioned(compact, labels, census.recoded(places))
 
     def in_any_order(self, batches: Iterable[pa.RecordBatch]) -> PartitionedBaskets:
         """The transactions, in temporary files."""
@@ -99,11 +98,9 @@ class Stream:
             compact.append(PackedBaskets.of(baskets))
         return self._partitioned(compact, labels, census.recoded(same_codes(len(labels))))
 
-    def _partitioned(
-        self, compact: CompactFile, labels: pa.Array, census: Census, places: NDArray[np.int32] | None = None
-    ) -> PartitionedBaskets:
-        name = self.plan.unit_name
-        return PartitionedBaskets(labels, name, lambda: compact.parts(labels, name, places), census, self.budget)
+    def _partitioned(self, compact: CompactFile, labels: pa.Array, census: Census) -> PartitionedBaskets:
+        parts = partial(compact.parts, labels, self.plan.unit_name)
+        return PartitionedBaskets(labels, self.plan.unit_name, parts, census, self.budget)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The columns, from the beginning."""

@@ -82,7 +82,8 @@ class SpillFile:
         nothing = memoryview(bytes(_ZEROS))
         for start in range(0, size, _ZEROS):  # written, or a full disk would end the process later
             self.append(nothing[: size - start])
-        return np.memmap(self._file, kind, "r+", offset, shape)
+        mapped = np.memmap(self._file, kind, "r+", offset, shape)
+        return mapped.view(np.ndarray)  # of memmap, each slice would take microseconds
 
     def append_table(self, table: pa.Table) -> Extent:
         """Write a table as an Arrow stream."""
@@ -190,6 +191,7 @@ class CompactFile:
     def __init__(self, limit: int) -> None:
         self._parts: list[tuple[PackedBaskets | tuple[Extent, ...], int]] = []
         self._room = limit
+        self._places: NDArray[np.int32] | None = None
 
     @cached_property
     def _file(self) -> SpillFile:
@@ -201,15 +203,27 @@ class CompactFile:
         kept = part if self._room >= 0 else tuple(map(self._file.append, part[:3]))
         self._parts.append((kept, part.empty_units))
 
-    def parts(self, labels: pa.Array, unit: str, places: NDArray[np.int32] | None = None) -> Iterator[Baskets]:
-        """The baskets part by part; the item of code c is labels[places[c]], or labels[c]."""
+    def recode(self, places: NDArray[np.int32]) -> None:
+        """From now on the item of code c has the code places[c]; once, and no part comes after it."""
+        self._places = places
+        for kept, _ in self._parts:
+            if isinstance(kept, PackedBaskets):
+                _recode(kept.items, starts_of(kept.basket_lengths), places)
+
+    def parts(self, labels: pa.Array, unit: str) -> Iterator[Baskets]:
+        """The baskets part by part; the item of code c is labels[c]."""
         for kept, empty_units in self._parts:
             items, baskets, units = kept[:3] if isinstance(kept, PackedBaskets) else map(self._read, kept)
             starts = starts_of(baskets)
-            if places is not None:
-                items = places[items]
-                sort_rows(items, starts)
+            if self._places is not None and not isinstance(kept, PackedBaskets):
+                _recode(items, starts, self._places)
             yield Baskets(labels, items, starts, starts_of(units), unit, empty_units)
 
     def _read(self, extent: Extent) -> NDArray[np.int32]:
         return self._file.read_array(extent, np.int32)
+
+
+def _recode(items: NDArray[np.int32], starts: NDArray[np.int64], places: NDArray[np.int32]) -> None:
+    """Write places[c] over each code c, and sort the baskets again."""
+    np.take(places, items, out=items, mode="clip")  # unchecked
+    sort_rows(items, starts)

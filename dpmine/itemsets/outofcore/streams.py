@@ -19,7 +19,7 @@ from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, integers, integers_or, is_mixed, is_text, plain, without_long_texts
 from dpmine.io.python_values import plain_labels
 from dpmine.itemsets.counting.miner import BasketsInMemory
-from dpmine.itemsets.counting.rows import item_supports
+from dpmine.itemsets.counting.rows import at_most, item_supports
 from dpmine.itemsets.ingest.encode import MOST_ITEMS, coded, extent, is_ascending, narrow, sort_rows
 from dpmine.itemsets.ingest.layouts import Layout
 from dpmine.itemsets.ingest.lines import Cells, batch_cost, grouped, lines_in
@@ -106,7 +106,8 @@ class Census:
 
     def add(self, part: Baskets) -> None:
         """Count the units of a partition, which has none of the others'."""
-        supports = item_supports(part)
+        with at_most(1):  # threads would take longer to start than to count a part
+            supports = item_supports(part)
         one_each = part.one_basket_each
         occurrences = supports if one_each else np.bincount(part.items, minlength=part.catalogue_size)
         self.supports = _sum(self.supports, supports)
@@ -219,7 +220,8 @@ def lines_of(tables: Iterable[pa.Table], source: Source, plan: LayoutPlan, codes
         keys = [_plain_key(table.column(name)) for name in plan.keys]
         keyed = np.ones(table.num_rows, np.bool_)
         for key in keys:
-            keyed &= pc.is_valid(key).to_numpy()
+            if key.null_count:
+                keyed &= pc.is_valid(key).to_numpy()
         rows, items, labels = lines_in(table, source, plan, codes.catalogue, keyed)
         if plan.layout is not Layout.LONG:
             rows, items = _one_each(rows, items)

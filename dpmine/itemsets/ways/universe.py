@@ -59,7 +59,6 @@ class ItemsetUniverse:
         self._transactions = transactions
         self._sizes = sizes
         self._items = len(miner.item_supports)
-        self._resident = miner.resident_threshold
         self._floor: int | None = None
         self._by_size: dict[int, Counter[int]] = {}
         self._levels: list[Level] = []
@@ -189,6 +188,11 @@ class ItemsetUniverse:
                 return tuple(found.items[first + number].tolist())
             number -= end - first
         raise LookupError(f"no level of support {support} is known")
+
+    @property
+    def _resident(self) -> int:
+        """The lowest support down to which a search takes no pass over the data, as things are."""
+        return self._miner.resident_threshold
 
     @property
     def _deepest(self) -> int:

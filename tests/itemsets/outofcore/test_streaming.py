@@ -411,14 +411,38 @@ def test_itemsets_that_were_counted_take_no_other_pass() -> None:
 
 
 def test_supports_share_a_pass() -> None:
-    """As many itemsets as fit into memory together; half of them each time where they do not."""
+    """Itemsets of any sizes, in any order, some more than once."""
     rows = random_rows()
     truth = read_baskets(long_table(rows), NAMED).baskets.miner()
-    pairs = truth.itemsets(2, 1).items.tolist()
-    for projection, most in ((10**6, 1), (9000, 20)):
-        found, passes = passes_of(partitioned(long_table(rows), NAMED, replace(NONE_RESIDENT, projection=projection)))
-        miner = found.miner()
-        before = len(passes)
-        assert miner.supports(pairs) == list(map(truth.support, pairs))
-        assert 1 <= len(passes) - before <= most
-    assert len(passes) - before > 1
+    itemsets = [[3], [4, 1], *truth.itemsets(2, 1).items.tolist(), *truth.itemsets(3, 1).items.tolist()[::-1], [1, 4]]
+    expected_supports = list(map(truth.support, itemsets))
+    found, passes = passes_of(partitioned(long_table(rows), NAMED, replace(NONE_RESIDENT, projection=0)))
+    miner = found.miner()
+    assert miner.supports(itemsets) == expected_supports
+    assert len(passes) == 1
+    unranked = read_baskets(long_table(rows), NAMED).baskets.miner()
+    assert unranked.supports(itemsets) == truth.supports(itemsets) == expected_supports
+    for wrong in ([1, 1], [-1], [1, 10], list[int]()):
+        with pytest.raises(BadParameter):
+            miner.supports([wrong])
+
+
+def test_items_become_resident_when_thresholds_ask_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass gathers few of them for the first question, others take another: a few times at most."""
+    monkeypatch.setattr("dpmine.itemsets.outofcore.partitions._FEW", 4000)
+    rows = random_rows()
+    truth = read_baskets(long_table(rows), NAMED).baskets.miner()
+    found, passes = passes_of(partitioned(long_table(rows), NAMED, replace(IN_CHUNKS, all_resident=10**6)))
+    miner = found.miner()
+    few = miner.resident_threshold
+    assert few > 1
+    assert miner.itemsets(2, few).items.tolist() == truth.itemsets(2, few).items.tolist()
+    assert len(passes) == 1
+    for threshold in range(few, 0, -1):
+        assert miner.histogram(3, threshold).to_dict() == truth.histogram(3, threshold).to_dict()
+        assert miner.itemsets(2, threshold).items.tolist() == truth.itemsets(2, threshold).items.tolist()
+    assert miner.resident_threshold == 1
+    assert 2 <= len(passes) <= 4
+    before = len(passes)
+    assert miner.support([0, 1]) == truth.support([0, 1])
+    assert len(passes) == before
