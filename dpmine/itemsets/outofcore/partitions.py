@@ -3,7 +3,8 @@
 The frequent items are held in memory, rarer ones in conditional databases. A unit lies in one partition, so supports
 add up. One miner holds as many items as the limit allows, the most frequent ones, and answers for all itemsets of
 these. An itemset with a rarer item is found in the conditional database of its rarest one. These databases are made in
-groups that fit into memory, with one pass over the partitions per group.
+groups that fit into memory, with one pass over the partitions per group. One that does not fit alone has partitions of
+its own. The pairs of the most frequent items are counted in one pass.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from dpmine.io.arrow import integer_array
 from dpmine.itemsets.counting.miner import Miner, ordered, support_of
-from dpmine.itemsets.outofcore.projection import Projector
+from dpmine.itemsets.outofcore.pairs import PairSquare, least_support
+from dpmine.itemsets.outofcore.projection import Projected, Projector
 from dpmine.itemsets.outofcore.spill import CompactFile
 from dpmine.itemsets.outofcore.streams import (
     Census,
@@ -34,7 +37,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.outofcore.projection import Projected
     from dpmine.itemsets.transactions.memory import MemoryBudget
 
 
@@ -130,7 +132,6 @@ class PartitionedMiner(SupportSource):
     """
 
     def __init__(self, baskets: PartitionedBaskets) -> None:
-        """Takes one pass over the partitions."""
         self._baskets = baskets
         self.item_supports: NDArray[np.int64] = baskets.census.supports
         self._code_of = np.argsort(self.item_supports, kind="stable").astype(np.int32)
@@ -138,18 +139,24 @@ class PartitionedMiner(SupportSource):
         self._first_resident = _first_resident(baskets, self._code_of)
         self._known: dict[int, _Known] = {}
         self._listed: dict[int, _Listed] = {}
-        frequent = _restricted(baskets, self._code_of[self._first_resident :])
+
+    @cached_property
+    def _resident(self) -> Miner:
+        """The miner of the frequent items. Takes one pass over the partitions."""
+        frequent = _restricted(self._baskets, self._code_of[self._first_resident :])
         pa.default_memory_pool().release_unused()  # what Arrow keeps for later reading would count twice
-        self._resident = Miner(frequent)
+        return Miner(frequent)
 
     def _itemsets(self, size: int, threshold: int, memory_limit: int | None) -> Itemsets:
         limit = self._baskets.budget.listing if memory_limit is None else memory_limit
+        if self._in_square(size, threshold):
+            return self._square.itemsets(threshold, limit)
         found = [self._resident.itemsets(size, threshold, memory_limit=limit)]
         listed = self._listed.get(size)
         if listed is not None and listed.threshold <= threshold:
             return _ordered([*found, *(_reaching(part, threshold) for part in listed.groups)], limit)
         for group in self._groups(threshold):
-            found.append(_found(group, Miner(group.baskets), size, threshold, _room(found, limit)))
+            found.append(_found(group, size, threshold, _room(found, limit)))
         return _ordered(found, limit)
 
     def bounded_histogram(self, size: int, threshold: int, most: int | None) -> SupportHistogram | None:
@@ -159,6 +166,8 @@ class PartitionedMiner(SupportSource):
         return self.histogram(size, threshold)
 
     def _histogram(self, size: int, threshold: int) -> SupportHistogram:
+        if self._in_square(size, threshold):
+            return self._square.histogram(threshold)
         known = self._known.get(size)
         if known is None or known.threshold > threshold:
             known = self._known[size] = self._mined(size, threshold, known)
@@ -166,15 +175,17 @@ class PartitionedMiner(SupportSource):
         return SupportHistogram(known.levels.supports[:reach], known.levels.counts[:reach])
 
     def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
+        if self._in_square(size, support):
+            return self._square.nth(support, n)
         all_resident = support >= self.resident_threshold
         count = 0 if all_resident else self._resident.histogram(size, support).to_dict().get(support, 0)
         if n < count or all_resident:
             return self._resident.nth(size, support, n)
         for group in self._groups(support):
             n -= count
-            count = Miner(group.baskets).histogram(size - 1, support).to_dict().get(support, 0)
+            count = group.miner.histogram(size - 1, support).to_dict().get(support, 0)
             if n < count:
-                member = np.array([Miner(group.baskets).nth(size - 1, support, n)], np.int32)
+                member = np.array([group.miner.nth(size - 1, support, n)], np.int32)
                 return tuple(group.itemsets(member)[0].tolist())
         return None
 
@@ -190,6 +201,19 @@ class PartitionedMiner(SupportSource):
         """The lowest threshold at which no item but resident ones matters."""
         return int(self._ranked_supports[self._first_resident - 1]) + 1 if self._first_resident else 1
 
+    def _in_square(self, size: int, threshold: int) -> bool:
+        """Whether `_square` has all itemsets of this size that reach the threshold, and no search without a pass."""
+        return size == 2 and self._square_threshold <= threshold < self.resident_threshold
+
+    @cached_property
+    def _square(self) -> PairSquare:
+        """The supports of the pairs of the most frequent items. Takes one pass over the partitions."""
+        return PairSquare.of(self._baskets.parts(), self.item_supports, self._square_threshold)
+
+    @cached_property
+    def _square_threshold(self) -> int:
+        return least_support(self._ranked_supports, self._baskets.total_units)
+
     def _mined(self, size: int, threshold: int, before: _Known | None) -> _Known:
         """The levels down to the threshold; where they take passes, ever deeper from the third question on."""
         if threshold >= self.resident_threshold:
@@ -203,15 +227,12 @@ class PartitionedMiner(SupportSource):
         counts = Counter(self._resident.histogram(size, threshold).to_dict())
         listed: list[Itemsets] | None = []
         for group in self._groups(threshold):
-            miner = Miner(group.baskets)
             if listed is not None:
                 try:
-                    listed.append(
-                        _found(group, miner, size, threshold, _room(listed, self._baskets.budget.listing // 4))
-                    )
+                    listed.append(_found(group, size, threshold, _room(listed, self._baskets.budget.listing // 4)))
                 except TooManyItemsets:
                     listed = None
-            levels = miner.histogram(size - 1, threshold) if listed is None else _tallied(listed[-1])
+            levels = group.miner.histogram(size - 1, threshold) if listed is None else _tallied(listed[-1])
             counts.update(levels.to_dict())
         if listed:
             self._listed[size] = _Listed(threshold, listed)
@@ -249,7 +270,20 @@ class PartitionedMiner(SupportSource):
         first = int(np.searchsorted(self._ranked_supports, threshold))
         if first < self._first_resident:
             for firsts in self._projector.ranges(first, self._first_resident):
-                yield self._projector.projected(firsts)
+                yield self._projector.projected(firsts) if self._projector.fits(firsts) else self._divided(firsts)
+
+    def _divided(self, firsts: range) -> Projected:
+        """The conditional database of one rank, in partitions. Takes one pass over these baskets' own."""
+        labels, compact, census = self._projector.followers(firsts.start), CompactFile(0), Census()
+        for part in self._projector.partitions(firsts.start):
+            census.add(part)
+            compact.append(PackedBaskets.of(part))
+        names = integer_array(labels)
+        budget = self._baskets.budget.for_one_item()
+        baskets = PartitionedBaskets(
+            names, "row", partial(compact.parts, names, "row"), census.recoded(same_codes(len(labels))), budget
+        )
+        return Projected(labels, PartitionedMiner(baskets), firsts, self._code_of)
 
 
 def _first_resident(baskets: PartitionedBaskets, code_of: NDArray[np.int32]) -> int:
@@ -272,9 +306,9 @@ def _restricted(baskets: PartitionedBaskets, codes: NDArray[np.int32]) -> Basket
     return gathered.baskets(baskets.labels, same_codes(len(wanted)), baskets.unit)
 
 
-def _found(group: Projected, miner: Miner, size: int, threshold: int, limit: int) -> Itemsets:
-    """The itemsets of a group, whose miner is given. Raises TooManyItemsets."""
-    behind = miner.itemsets(size - 1, threshold, memory_limit=limit)
+def _found(group: Projected, size: int, threshold: int, limit: int) -> Itemsets:
+    """The itemsets of a group. Raises TooManyItemsets."""
+    behind = group.miner.itemsets(size - 1, threshold, memory_limit=limit)
     return Itemsets(group.itemsets(behind.items), behind.supports)
 
 
