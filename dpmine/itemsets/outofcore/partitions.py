@@ -239,23 +239,42 @@ class PartitionedMiner(SupportSource):
         return SupportHistogram.of(counts)
 
     def supports(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
-        """See `SupportSource`. What is bought of their items is brought into memory, for as many at once as fit."""
+        """See `SupportSource`. What is bought of their items is brought into memory, for as many at once as fit.
+
+        Those whose items do not fit are counted in one pass for all of them.
+        """
         known = {number: self.support(itemset) for number, itemset in enumerate(itemsets) if self._is_known(itemset)}
         others = [number for number in range(len(itemsets)) if number not in known]
-        found = self._passed([itemsets[number] for number in others])
-        return [support for _, support in sorted([*known.items(), *zip(others, found, strict=True)])]
+        large = [number for number in others if not self._fit([itemsets[number]])]
+        small = sorted(set(others).difference(large))
+        for numbers, count in ((large, self._scanned), (small, self._passed)):
+            known.update(zip(numbers, count([itemsets[number] for number in numbers]), strict=True))
+        return [known[number] for number in range(len(itemsets))]
 
     def _passed(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
-        """The supports of itemsets that take a pass over the partitions."""
+        """The supports of itemsets each of which fits."""
+        if len(itemsets) < 2:
+            return super().supports(itemsets)
+        if not self._fit(itemsets):
+            middle = len(itemsets) // 2
+            return [*self._passed(itemsets[:middle]), *self._passed(itemsets[middle:])]
+        codes = sorted({code for itemset in itemsets for code in itemset})
+        return Miner(_restricted(self._baskets, np.array(codes))).supports(itemsets)
+
+    def _scanned(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
+        """The supports of itemsets, in one pass if there are any."""
+        parts = self._baskets.parts() if itemsets else ()
+        sums = np.zeros(len(itemsets), np.int64)
+        for part in parts:
+            sums += [support_of(part, itemset) for itemset in itemsets]
+        return list(map(int, sums))
+
+    def _fit(self, itemsets: Sequence[Sequence[int]]) -> bool:
+        """Whether the baskets fit into memory with the items of these itemsets alone."""
         census, codes = self._baskets.census, sorted({code for itemset in itemsets for code in itemset})
         occurrences = int(census.occurrences[codes].sum())
         cost = resident_cost(occurrences, min(occurrences, census.baskets), self._baskets.catalogue_size)
-        if len(itemsets) < 2:
-            return super().supports(itemsets)
-        if cost > self._baskets.budget.projection:
-            middle = len(itemsets) // 2
-            return [*self._passed(itemsets[:middle]), *self._passed(itemsets[middle:])]
-        return Miner(_restricted(self._baskets, np.array(codes))).supports(itemsets)
+        return cost <= self._baskets.budget.projection
 
     def _is_known(self, itemset: Sequence[int]) -> bool:
         """Whether the support takes no pass."""
