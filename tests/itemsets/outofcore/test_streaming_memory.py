@@ -121,6 +121,23 @@ def test_peak_memory_where_each_item_is_in_a_large_share_of_the_units(tmp_path: 
         assert used <= 64 * MEGA + 30 * MEGA
 
 
+@pytest.mark.slow
+def test_pandas_is_not_imported(tmp_path: Path) -> None:
+    """It would take more than half of the smallest limit."""
+    rows = pa.table({"u": ["a", "a", "b", None], "i": [1, 2, 1, 2]})
+    pq.write_table(rows, tmp_path / "texts.parquet")
+    script = (
+        "import sys; from dpmine.itemsets.outofcore.reading import Stream; from dpmine.io.source import Columns; "
+        "from dpmine.io.open import open_source; from dpmine.itemsets.ingest.layouts import plan_layout; "
+        "from dpmine.itemsets.transactions.memory import MemoryBudget; columns = Columns.of(unit='u', item='i'); "
+        "source = open_source(sys.argv[1], columns); plan = plan_layout(source, columns); "
+        "found = Stream(source, plan, None, MemoryBudget.of('64MB'), lambda share: None).transactions(None); "
+        "assert found.miner().histogram(2, 1).to_dict() == {1: 1}; sys.exit('pandas' in sys.modules)"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "texts.parquet")]
+    assert subprocess.run(command, check=False, cwd=ROOT).returncode == 0
+
+
 @every(
     ("text", "size"),
     [
