@@ -199,7 +199,7 @@ def _place(number: int, point: tuple[float, float, float], step: float, up: floa
     return (number + 0.5) * step, low, value, high
 
 
-def decision(caption: str, condition: str, answers: tuple[str, str]) -> Chart:
+def decision(caption: str, condition: str, answers: Sequence[str]) -> Chart:
     """A rule: what holds where the condition is met, and elsewhere."""
 
     def layout(width: int) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dpmine.itemsets.release.picture import MOST_RULES
 from dpmine.options.tables import as_keys
 from dpmine.reporting.document import Altered
-from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, names_of, percent, possibly_larger, spaced
+from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, names_of, percent, possibly_larger, quoted
 from dpmine.reporting.page.charts import Bar, Spot, first_and_all, scatter
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _LARGEST_ALONE = "What one of these contains is left out. "
 def top_itemsets(document: Document, words: UnitWords) -> Body:
     """The chosen itemsets: with supports by these, else in the order of the choice."""
     rows, advice = document.parts("itemsets"), as_keys(document.text("advice", ""))
-    chosen_by = f"Mechanism of the choice: {spaced(document['mechanism'])}."
+    chosen_by = f"The list was chosen with noise, by the mechanism {quoted(document['mechanism'])}."
     if not rows:
         sure = "No itemset led by enough. Whether that is so was decided with noise, too."
         return Body("Nothing stands out clearly enough to be shown.", sure, remarks=(advice, chosen_by))
@@ -36,7 +36,7 @@ def top_itemsets(document: Document, words: UnitWords) -> Body:
     )
     return replace(
         body,
-        sure=f"{body.sure} Others that are as frequent, or more frequent, may be missing.",
+        sure=f"{body.sure} What is not listed may have as many or more, because the choice has noise, too.",
         charts=(*body.charts, *_rule_charts(document, words)),
         tables=(*body.tables, *_rule_tables(document, words)),
         remarks=(*body.remarks, *([f"Nothing else stands out. {advice}"] if advice else []), chosen_by),
@@ -61,10 +61,10 @@ def _numbered(rows: Sequence[Document], words: UnitWords, *, together: bool) -> 
     size = len(rows[0].labels("items"))
     these = "each of them" if len(leaders) > 1 else "it" if size == 1 else "both" if size == 2 else "all of these"
     error = max(abs(row.whole("noisy_support") - end) for row in rows for end in row.pair("interval"))
-    share = f" ({percent(rows[0].number('support'), 1)})" if rows[0].has("support") else ""
+    share = f" ({percent(rows[0].number('support'), 1)} of all)" if rows[0].has("support") else ""
     order = (
         "Ranks and bars follow the noisy numbers, which are the better guide to sizes. What is listed was chosen "
-        "before, with noise of its own. The order of that choice may differ, and is in the result's files."
+        "before. The order of that choice may differ, and is in the result's files."
     )
     return Body(
         f"{_leads(leaders, len(rows))}. About {first:,} {words.many}{share} have {these} in a basket.",
@@ -112,7 +112,7 @@ def frequent_itemsets(document: Document, words: UnitWords) -> Body:
 def _rivals(rows: Sequence[Document]) -> str:
     """Which others may be above the first row."""
     (low, _), *others = (row.pair("interval") for row in rows)
-    return possibly_larger(low, [upper for _, upper in others], ("other", "others"))
+    return possibly_larger(low, [upper for _, upper in others], ("other of the list", "others of the list"))
 
 
 def _how_many(listed: int, threshold: int | None, words: UnitWords) -> str:
@@ -151,8 +151,8 @@ def _leads(names: Sequence[str], listed: int) -> str:
     if listed == 1:
         return f"{names[0]} stands out"
     if len(names) == 1:
-        return f"{names[0]} has the largest noisy number of {listed} listed"
-    return f"{' and '.join(names)} have the largest noisy number of {listed} listed"
+        return f"{names[0]} has the largest number of the {listed} listed"
+    return f"{' and '.join(names)} have the largest number of the {listed} listed"
 
 
 def _support_bar(row: Document, name: str) -> Bar:
@@ -170,7 +170,7 @@ def _support_table(rows: Sequence[Document], names: Sequence[str], words: UnitWo
         INTERVAL: [f"{low:,} to {high:,}" for low, high in (row.pair("interval") for row in rows)],
     }
     meaning = (
-        "Rank: the place by the noisy number; equal numbers share one. "
+        "Rank is the place by the noisy number; equal numbers share one. "
         f"{words.many.capitalize()}, about: how many {words.many} have all of these items in one basket, with noise."
     )
     if rows[0].has("support"):
