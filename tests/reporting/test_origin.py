@@ -38,12 +38,12 @@ def test_owner_period_and_inputs(folder: Folder) -> None:
     report = folder.run_file(read_job_file(path))
     text = Page(render(report, today=DAY)).text
     for said in (
-        "2 results about 34 customers of shop, March 2030,",
+        "2 results about 34 customers of “shop”, March 2030,",
         "Data set shop, as the ledger calls it",
         "Input sales : Tills; 1 to 7 March",
         "Input people Owner Sales department Number of customers 34 Period March 2030",
         "Inputs, owner, period and number are as the job file states them;",
-        "Whom to ask? Sales department, named as owner in the job file.",
+        "Whom to ask? Sales department.",
         "Day of the run 2030-01-02 (UTC)",
         "Responsible: Sales department, the owner according to the job file.",
         f"Job file jobs.toml, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}",
@@ -172,7 +172,7 @@ def test_all_sentences_use_the_label(folder: Folder) -> None:
     for said in (
         "with differential privacy for each buyer",
         "Each buyer, with all data of that buyer.",
-        "One buyer is one value of “customer”; rows without a value are left out.",
+        "One buyer is one value of “customer”; rows without one are never used.",
         "About 30 buying people (88.2 % of all) have",
         "All numbers together are right within ±",
         "Buying people, about",

@@ -99,18 +99,18 @@ def test_what_stands_on_it(html: str) -> None:
     page = Page(html)
     for said in (
         "Private results of shop",
-        "7 results about 34 customers of shop, with differential privacy for each customer.",
+        "7 results about 34 customers of “shop”, with differential privacy for each customer.",
         "by their outcomes the jobs came to ε = ",
-        "have the largest number of the 2 listed. About 30 customers (88.2 % of all) have each of them in a basket.",
+        "lead the 2 listed. About 30 customers (88.2 % of all) have each of them in a basket.",
         "Association rules, the surest first",
-        "The fullest range of “age” is “",
+        "“age” is most often “",
         "What to rely on? Each result has noise: random changes that protect each customer.",
         "Do not rely on an order where the lines overlap, or on anything about a single customer.",
-        "Can one customer be found? Perhaps: this guarantee is too weak to exclude it.",
+        "Can a single customer be exposed? Perhaps: this guarantee is too weak to exclude it.",
         "A weighted sum of 2 features predicts whether “rich” is true or false.",
-        "The chosen rule is: “rich” is true where “age” is 50 or more. Otherwise it is false.",
+        "A rule of thumb, not tested: “rich” is true where “age” is 50 or more, and otherwise false.",
         "A model for “rich” that reached the target.",
-        "With the data of any one customer replaced by any other data,",
+        "Had the data of any one customer been entirely different,",
         "The number of customers, which counts as public and may be named on this page.",
         "Every customer keeps one row, drawn at random from its own; rows without a customer are dropped (Ages,",
         "Who is protected?",
@@ -286,7 +286,7 @@ def test_a_failed_job_is_no_result_and_says_what_it_may_have_taken(
 ) -> None:
     monkeypatch.setattr(HistogramJob, "run", fail(BadData("x"), after_charge=after_charge))
     text = Page(render(folder.run(job(**AGES), job(**PAIRS)), today=DAY)).text
-    assert "1 result about 34 customers of shop" in text
+    assert "1 result about 34 customers of “shop”" in text
     assert said in text
     assert (text.count("This result was charged"), text.count("It was charged")) == (1, after_charge)
 
@@ -446,17 +446,17 @@ def density(*heights: float) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("heights", "said"),
     [
-        ((0.2, 0.5, 0.3), "is “10 to 20”, with about 50 rows (about 50 % of all)."),
+        ((0.2, 0.5, 0.3), "is most often “10 to 20”, for about 50 rows (about 50 %)."),
         (
             (0.5, 0.2, 0.3),
-            f"is “less than 10”, with about 50 rows (about 50 % of all). {INNER} “10 to 20” is the fullest, with",
+            f"is most often “less than 10”, for about 50 rows (about 50 %). {INNER} “10 to 20” is the most frequent,",
         ),
         (
             (0.1, 0.2, 0.3, 0.4),
-            f"is “30 or more”, with about 40 rows (about 40 % of all). {INNER} “20 to 30” is the fullest, with",
+            f"is most often “30 or more”, for about 40 rows (about 40 %). {INNER} “20 to 30” is the most frequent,",
         ),
-        ((0.9, 0.1), "is “less than 10”, with about 90 rows (about 90 % of all)."),
-        ((1.0,), "is “0 to 10”"),
+        ((0.9, 0.1), "is most often “less than 10”, for about 90 rows (about 90 %)."),
+        ((1.0,), "is most often “0 to 10”"),
     ],
 )
 def test_the_highest_bin_is_the_highest_of_the_table(heights: tuple[float, ...], said: str) -> None:
@@ -477,7 +477,7 @@ def listed(*supports: int | None) -> dict[str, Any]:
 
 def test_ranks_are_those_of_the_numbers_beside_them() -> None:
     body = body_of("top-itemset", listed(5, 9, 7, 9))
-    largest = "b and d have the largest number of the 4 listed."
+    largest = "b and d lead the 4 listed."
     assert body.answer == f"{largest} About 9 units have each of them in a basket."
     assert [row[:3] for row in body.tables[0].rows] == [
         ("1", "b", "9"),
@@ -488,9 +488,9 @@ def test_ranks_are_those_of_the_numbers_beside_them() -> None:
     assert body.picture is not None
     drawn = re.findall(r">([abcd])</text>", body.picture.wide)
     assert drawn == ["b", "d", "c", "a"]
-    assert "Ranks and bars follow the noisy numbers, " in body.remarks[0]
+    assert "Ranks and bars follow the noisy numbers. " in body.remarks[0]
     # the other one that leads; 7 ± 1 ends at 8, where 9 ± 1 begins
-    rival = "1 other of the list may truly have more, because the intervals overlap."
+    rival = "1 other of the list may truly be first, because the intervals overlap."
     assert body.sure.startswith(f"Each number is right within ±1 units, with probability 95 %. {rival}")
 
 
@@ -514,7 +514,7 @@ def test_a_rule_about_a_count_names_a_count(folder: Folder) -> None:
     column = table.column_names.index("age")
     pq.write_table(table.set_column(column, "age", ages), folder.path / "people.parquet")
     html = render(folder.run(job(**RULE | {"grid": "998"})), today=DAY)
-    assert "“rich” is true where “age” is 50 or more. Otherwise it is false." in html
+    assert "“rich” is true where “age” is 50 or more, and otherwise false." in html
 
 
 @pytest.mark.parametrize(
@@ -531,18 +531,18 @@ def test_a_rule_about_a_count_names_a_count(folder: Folder) -> None:
 def test_rules_are_said_in_words(rule: str, words: str) -> None:
     document = {"mechanism": "exponential", "class": {"name": "stumps"}, "classes": [False, True], "label": "sent_back"}
     body = body_of("hypothesis", {**document, "hypothesis": rule}, UnitWords.read("customer"))
-    assert body.answer == f"The chosen rule is: “sent back” is true where {words}. Otherwise it is false."
-    assert body.sure.startswith("Do not rely on it for a single customer: ")
+    assert body.answer == f"A rule of thumb, not tested: “sent back” is true where {words}, and otherwise false."
+    assert body.sure.startswith("Do not rely on it for a single customer. ")
     assert body.picture is not None
     assert "sent back is true" in body.picture.narrow
 
 
 def test_the_number_of_units_is_said_where_the_job_file_says_it(folder: Folder) -> None:
     (first, other) = (job(**PAIRS | {"name": name, "units": units}) for name, units in (("one", 34), ("two", 35)))
-    assert "1 result about 34 customers of shop" in Page(render(folder.run(first), today=DAY)).text
-    assert "2 results about shop" in Page(render(folder.run(first, other), today=DAY)).text  # which one is right?
+    assert "1 result about 34 customers of “shop”" in Page(render(folder.run(first), today=DAY)).text
+    assert "2 results about “shop”" in Page(render(folder.run(first, other), today=DAY)).text  # which one is right?
     hidden = folder.run(job(**AGES | {"units": 34, "bins": [4, 5]}), dataset='"other"', neighbors='"add-remove"')
-    assert "1 result about other" in Page(render(hidden, today=DAY)).text  # a public guess at a private number
+    assert "1 result about “other”" in Page(render(hidden, today=DAY)).text  # a public guess at a private number
 
 
 def test_labels_of_bars_are_told_apart() -> None:
@@ -635,12 +635,12 @@ def test_the_column_says_whether_bins_hold_whole_numbers(folder: Folder) -> None
 def test_how_sure_a_density_is() -> None:
     document = {**density(0.2, 0.5, 0.3), "rows_per_unit": 1, "count_error": 40}
     assert body_of("histogram", document).sure.startswith(
-        "Each number is right within ±40 units, with probability 95 %. 2 other ranges may truly have more, because "
+        "Each number is right within ±40 units, with probability 95 %. 2 other bars may truly be first, because "
     )
     sure = body_of("histogram", {**document, "count_error": 14}).sure  # 50 ± 14 is above 20 ± 14, not above 30 ± 14
-    assert "1 other range may truly have more, because" in sure
+    assert "1 other bar may truly be first, because" in sure
     sure = body_of("histogram", {**document, "count_error": 10}).sure  # one ends where it begins
-    assert "may truly have more" not in sure
+    assert "may truly be first" not in sure
     table = body_of("histogram", document).tables[0]
     assert list(table.columns)[-1] == "Interval"
     assert [row[-1] for row in table.rows] == ["0 to 60", "10 to 90", "0 to 70"]
@@ -681,7 +681,7 @@ def test_guesses_are_compared_with_other_guarantees(folder: Folder) -> None:
     text = Page(render(folder.run(job(**RULE | {"epsilon": 2})), today=DAY)).text
     table = text[text.index("How sure an attacker can become at most") :]
     assert "ε = 0.1 1.2 % 11 % 52.5 % ε = 1 2.7 % 23.2 % 73.2 % this page (ε = 2)" in table
-    assert "becomes at most 98.3 % sure. The same holds" in text  # who occurs twice has 2·2 = 4
+    assert "becomes at most 98.3 % sure. It is the same" in text  # who occurs twice has 2·2 = 4
 
 
 def test_names_on_two_lines() -> None:

@@ -69,7 +69,7 @@ LIMITS = [
         "Nothing more can be run: the total of the job file",
     ),
     ("zcdp", "5.5", "leaves ρ = 0.7753 to further jobs", "again: “Rule” (once)."),
-    ("zcdp", "4", "leaves ρ = 0.2807 to further jobs", "That does not suffice to run any job of this page again."),
+    ("zcdp", "4", "leaves ρ = 0.2807 to further jobs", "No job of this page could be charged a second time."),
 ]
 """Accounting, the file's total at δ = 0.01, and what the page says; the job is charged ε = 1, which is ρ = 1/2."""
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.document import Label
     from dpmine.reporting.page.charts import Chart
 
-_NOT_MEASURED = "How well it predicts was not measured. That needs a further charge."
+_NOT_MEASURED = "How well it predicts was not measured, which takes more of the budget."
 _UNNAMED = UnitWords("unit", "units")
 _UNQUOTED = str.maketrans("", "", "“”")
 
@@ -50,9 +50,8 @@ def _histogram(document: Document, words: UnitWords) -> Body:
     width, rows_per_unit = document.number("bin_width"), document.whole("rows_per_unit", 0)
     counted = words.many if rows_per_unit == 1 else "rows"
     caption = (
-        f"Number of {counted} in each range of {column}, with noise. The first range also holds all smaller values and "
-        "missing ones. The last range also holds all larger values. Where the intervals of two ranges overlap, the "
-        "true order may be the other way round."
+        f"Number of {counted} in each range of {column}, with noise. Missing values are in the first range. Where "
+        "the intervals of two ranges overlap, the true order may be the other way round."
     )
     columns = {
         "Range": names,
@@ -66,17 +65,18 @@ def _histogram(document: Document, words: UnitWords) -> Body:
         "brought it below 0. Share: that number in per cent of the sum of the column."
     )
     if rows_per_unit:
-        kept = "1 row counts" if rows_per_unit == 1 else f"{rows_per_unit} rows count"
-        meaning = f"{meaning} Of every {words.one}, at most {kept}, drawn at random."
+        kept = "a random one counts" if rows_per_unit == 1 else f"{rows_per_unit} random ones count"
+        meaning = f"{meaning} If a {words.one} has more rows here, {kept}."
     sure, error = "", 0.0
     if document.has("count_error"):
         error = document.number("count_error")
         first, *others = sorted(counts, reverse=True)
-        rivals = possibly_larger(first - error, [other + error for other in others], ("other range", "other ranges"))
-        sure = f"Each number is right within ±{ceil(error):,} {counted}, {CERTAIN}.{rivals}"
+        rivals = possibly_larger(first - error, [other + error for other in others], ("other bar", "other bars"))
+        beyond = "The first and the last bar also hold what lies beyond them."
+        sure = f"Each number is right within ±{ceil(error):,} {counted}, {CERTAIN}.{rivals} {beyond}"
         columns[INTERVAL] = [f"{max(0, floor(n - error)):,} to {ceil(n + error):,}" for n in counts]
     return Body(
-        f"The fullest range of {column} is {_peak(names, counts, shares, counted)}",
+        f"{column} is most often {_peak(names, counts, shares, counted)}",
         sure or "Every number has noise; its size is not in the stored result.",
         steps(caption, edges, counts, (spaced(document["column"]), f"{counted}, with noise"), error),
         tables=(PageTable("The ranges in numbers", columns, meaning=meaning),),
@@ -88,11 +88,11 @@ def _peak(names: Sequence[str], counts: Sequence[float], shares: Sequence[float]
     """The highest bin. The first and the last also hold values beyond the bounds: then the highest between follows."""
     inner = range(1, len(shares) - 1)
     peak = max(range(len(shares)), key=shares.__getitem__)
-    answer = f"“{names[peak]}”, with about {counts[peak]:,.0f} {counted} (about {percent(shares[peak])} of all)."
+    answer = f"“{names[peak]}”, for about {counts[peak]:,.0f} {counted} (about {percent(shares[peak])})."
     if peak in inner or not inner:
         return answer
     best = max(inner, key=shares.__getitem__)
-    return f"{answer} Of the inner ranges, “{names[best]}” is the fullest, with about {counts[best]:,.0f}."
+    return f"{answer} Of the inner ranges, “{names[best]}” is the most frequent, with about {counts[best]:,.0f}."
 
 
 def _bin_names(edges: Sequence[float], *, whole: bool) -> list[str]:
@@ -173,9 +173,9 @@ def _hypothesis(document: Document, words: UnitWords) -> Body:
         return Body("No rule stands out clearly enough to be shown.", "No rule led by enough.", remarks=(chosen,))
     first, second = _two(document.labels("classes"))
     label, rule = quoted(document["label"]), _in_words(document["hypothesis"])
-    answer = f"The chosen rule is: {label} is {_value(second)} where {rule}. Otherwise it is {_value(first)}."
+    answer = f"A rule of thumb, not tested: {label} is {_value(second)} where {rule}, and otherwise {_value(first)}."
     sure = (
-        f"Do not rely on it for a single {words.one}: it is a rule of thumb for all {words.many} together. Another "
+        f"Do not rely on it for a single {words.one}. Another "
         f"rule may fit better, because the choice has noise. {_NOT_MEASURED}"
     )
     holds = [f"{spaced(document['label'])} is {_value(each)}" for each in (second, first)]

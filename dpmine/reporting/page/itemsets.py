@@ -9,7 +9,7 @@ from dpmine.itemsets.release.picture import MOST_RULES
 from dpmine.options.tables import as_keys
 from dpmine.reporting.document import Altered
 from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, names_of, percent, possibly_larger, quoted
-from dpmine.reporting.page.charts import Bar, Spot, first_and_all, scatter
+from dpmine.reporting.page.charts import FIRST_BARS, Bar, Spot, first_and_all, scatter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ def top_itemsets(document: Document, words: UnitWords) -> Body:
     )
     return replace(
         body,
-        sure=f"{body.sure} What is not listed may have as many or more, because the choice has noise, too.",
+        sure=f"{body.sure} Even what is not listed may be, because the choice has noise, too.",
         charts=(*body.charts, *_rule_charts(document, words)),
         tables=(*body.tables, *_rule_tables(document, words)),
         remarks=(*body.remarks, *([f"Nothing else stands out. {advice}"] if advice else []), chosen_by),
@@ -63,8 +63,8 @@ def _numbered(rows: Sequence[Document], words: UnitWords, *, together: bool) -> 
     error = max(abs(row.whole("noisy_support") - end) for row in rows for end in row.pair("interval"))
     share = f" ({percent(rows[0].number('support'), 1)} of all)" if rows[0].has("support") else ""
     order = (
-        "Ranks and bars follow the noisy numbers, which are the better guide to sizes. What is listed was chosen "
-        "before. The order of that choice may differ, and is in the result's files."
+        "Ranks and bars follow the noisy numbers. An earlier step only chose what is listed. Its own order, in the "
+        "result's files, may differ."
     )
     return Body(
         f"{_leads(leaders, len(rows))}. About {first:,} {words.many}{share} have {these} in a basket.",
@@ -140,8 +140,8 @@ def _support_charts(
 ) -> tuple[Chart, tuple[Chart, ...]]:
     caption = (
         f"Noisy number of {words.many} that have these items in one basket; each {words.one} counts once. The thin "
-        f"lines are the intervals of the table{', which hold all together' if together else ''}. Where two lines "
-        "overlap, the true order may be the other way round."
+        f"lines of the picture are the intervals of the table{', which hold all together' if together else ''}. Where "
+        "two lines overlap, the true order may be the other way round."
     )
     return first_and_all(caption, [_support_bar(row, name) for row, name in zip(rows, names, strict=True)])
 
@@ -150,9 +150,10 @@ def _leads(names: Sequence[str], listed: int) -> str:
     """The first of the list; several that are level lead it together."""
     if listed == 1:
         return f"{names[0]} stands out"
+    drawn = f" ({FIRST_BARS} are drawn here)" if listed > FIRST_BARS else ""
     if len(names) == 1:
-        return f"{names[0]} has the largest number of the {listed} listed"
-    return f"{' and '.join(names)} have the largest number of the {listed} listed"
+        return f"{names[0]} leads the {listed} listed{drawn}"
+    return f"{' and '.join(names)} lead the {listed} listed{drawn}"
 
 
 def _support_bar(row: Document, name: str) -> Bar:

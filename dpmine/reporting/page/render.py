@@ -151,7 +151,7 @@ def _meaning(report: Report, words: UnitWords) -> str:
         return "Each row of the data is protected by itself." if words.one == ROW else f"One {words.one} is one row."
     if not _has_key(report):
         return f"One {words.one} is one row: the job file asserts this, and nothing checks it."
-    return f"One {words.one} is one value of “{report.unit}”; rows without a value are left out."
+    return f"One {words.one} is one value of “{report.unit}”; rows without one are never used."
 
 
 def _has_key(report: Report) -> bool:
