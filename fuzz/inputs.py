@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import pyarrow as pa
+from duckdb import DuckDBPyConnection  # noqa: TC002 - without it each condition would be rejected, and nothing tested
 
 import dpmine
 from dpmine.io.attributes import Attributes
@@ -27,8 +28,6 @@ from fuzz.oracle import CANARY, ask, require
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from duckdb import DuckDBPyConnection
 
     from dpmine.io.source import Source
 

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import FrameType, TracebackType
 
     from rich.progress import Progress
@@ -142,6 +142,7 @@ class Messages:
         self._start = time.monotonic()
         self._bar: Progress | None = None
         self._title = ""
+        self._said: set[str] = set()
         self._until_exit = ExitStack()
 
     def __enter__(self) -> Self:
@@ -150,7 +151,7 @@ class Messages:
 
         self._until_exit.enter_context(warnings.catch_warnings())
         warnings.simplefilter("always", LayoutWarning)
-        warnings.showwarning = lambda text, *_, **__: self.notice(str(text).removesuffix("."))
+        warnings.showwarning = lambda text, *_, **__: self._notice_warning(str(text).removesuffix("."))
         return self
 
     def __exit__(
@@ -158,6 +159,14 @@ class Messages:
     ) -> None:
         self._close()
         self._until_exit.close()
+
+    def not_again(self, texts: Iterable[str]) -> None:
+        """Warnings that say this, but for the full stop, are no news."""
+        self._said.update(texts)
+
+    def _notice_warning(self, text: str) -> None:
+        if text not in self._said:
+            self.notice(text)
 
     def notice(self, text: str) -> None:
         """One line, unless quiet."""

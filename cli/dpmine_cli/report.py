@@ -39,6 +39,7 @@ def report(line: CommandLine) -> None:
     prepared = PreparedReport.of(line.jobs, line.output, line.results, named=_NAMED, guard=guard, **options)
     for text in prepared.batch.notices:
         line.messages.notice(as_keys(text))
+    line.messages.not_again(prepared.batch.notices)
     if line.dry_run:
         print(f"Results are kept in '{prepared.store.folder}'.")
         print(prepared.batch)

@@ -176,6 +176,11 @@ def integers(column: pa.ChunkedArray) -> NDArray[np.int64]:
     return np.concatenate([*chunks, np.zeros(0, np.int64)], dtype=np.int64, casting="unsafe")
 
 
+def truths(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    """Booleans without nulls; Arrow's own way loads pandas."""
+    return integers(column.cast(pa.int8())).astype(np.bool_)
+
+
 def integers_or(missing: int, numbers: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
     """Integers of an Arrow array or chunked array as int64, with `missing` for null."""
     filled = pc.coalesce(numbers.cast(pa.int64()), integer_array(np.array([missing]))[0])

@@ -97,10 +97,13 @@ def require_columns(
     labels: Sequence[str] = (),
     keys: Sequence[str] = (),
     asserted: str | None = None,
-) -> frozenset[str]:
-    """The columns of numbers whose type has whole numbers only; no value is read. Raises as `read_columns`."""
-    _, source = _checked_source(data, numbers, labels, keys, asserted)
-    return frozenset(name for name in numbers if _is_whole(source.type_of(name)))
+) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The columns of numbers whose type has whole numbers only, and `Source.cautions` on all.
+
+    No value is read. Raises as `read_columns`.
+    """
+    wanted, source = _checked_source(data, numbers, labels, keys, asserted)
+    return frozenset(name for name in numbers if _is_whole(source.type_of(name))), source.cautions(wanted)
 
 
 def _caution(source: Source, keys: Sequence[str], asserted: str | None) -> None:

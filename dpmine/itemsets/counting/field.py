@@ -327,18 +327,14 @@ _count_pairs, _count_unit_pairs = kernel("count_pairs"), kernel("count_unit_pair
 def pair_supports(rests: Rests) -> NDArray[np.int32]:
     """int32[items, items]: at [earlier item, later item] the support of the pair. Items increase in the rows."""
     items = len(rests.labels)
-    one_each = len(rests.units) == 0 or rests.units[-1] + 1 == len(rests.units)
     threads = min(thread_count(), SQUARES) if len(rests.items) > _ONE_THREAD else 1
     squares = [np.zeros((items, items), np.int32) for _ in range(threads)]
-    last = [] if one_each else [np.full_like(counts, -1) for counts in squares]
+    last = [np.full_like(counts, -1) for counts in squares] if _has_large_units(rests) else []
     idle = list(range(threads))
 
     def count(part: tuple[int, int]) -> None:
         own = idle.pop()
-        if one_each:
-            _count_pairs(rests.items, rests.starts, *part, items, squares[own])
-        else:
-            _count_unit_pairs(rests.items, rests.starts, rests.units, *part, items, last[own], squares[own])
+        add_pairs(rests, part, squares[own], last[own] if last else None)
         idle.append(own)
 
     in_parallel(count, _parts(rests, max(threads, len(rests.items) // _PAIRED_AT_ONCE)), threads)
@@ -346,6 +342,24 @@ def pair_supports(rests: Rests) -> NDArray[np.int32]:
     for counts in others:
         total += counts
     return total
+
+
+def _has_large_units(rests: Rests) -> bool:
+    """Whether a unit has several rows."""
+    return len(rests.units) > 0 and int(rests.units[-1]) + 1 < len(rests.units)
+
+
+def add_pairs(
+    rests: Rests, part: tuple[int, int], counts: NDArray[np.int32], last: NDArray[np.int32] | None = None
+) -> None:
+    """Add the supports of the pairs in the rows part[0] … part[1] − 1 to a square of counts.
+
+    Where units have several rows, `last` holds for each pair the unit that was counted last, at first −1.
+    """
+    if last is None:
+        _count_pairs(rests.items, rests.starts, *part, len(rests.labels), counts)
+    else:
+        _count_unit_pairs(rests.items, rests.starts, rests.units, *part, len(rests.labels), last, counts)
 
 
 def _parts(rests: Rests, count: int) -> list[tuple[int, int]]:

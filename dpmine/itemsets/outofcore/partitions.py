@@ -4,7 +4,8 @@ The frequent items are held in memory, rarer ones in conditional databases. A un
 add up. One miner holds the most frequent items, and answers for all itemsets of these. They are few at first, as most
 questions need no others. Lower thresholds add items, as many as the limit allows. An itemset with a rarer item is found
 in the conditional database of its rarest one. These databases are made in groups that fit into memory, with one pass
-over the partitions per group.
+over the partitions per group. One that does not fit alone has partitions of its own. Pairs of frequent items that do
+not all fit are counted in one pass.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from dpmine.io.arrow import integer_array
 from dpmine.itemsets.counting.listed import listed_supports
 from dpmine.itemsets.counting.miner import Miner, ordered, support_of
 from dpmine.itemsets.counting.rows import restrict_rows
 from dpmine.itemsets.ingest.encode import run_starts
-from dpmine.itemsets.outofcore.projection import Projector
+from dpmine.itemsets.outofcore.pairs import PairSquare, least_support
+from dpmine.itemsets.outofcore.projection import Projected, Projector
 from dpmine.itemsets.outofcore.spill import CompactFile
 from dpmine.itemsets.outofcore.streams import (
     Census,
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.outofcore.projection import Projected
     from dpmine.itemsets.transactions.memory import MemoryBudget
 
 
@@ -152,22 +154,27 @@ class PartitionedMiner(SupportSource):
 
     def _itemsets(self, size: int, threshold: int, memory_limit: int | None) -> Itemsets:
         limit = self._baskets.budget.listing if memory_limit is None else memory_limit
+        if self._in_square(size, threshold):
+            return self._square.itemsets(threshold, limit)
         found = [self._resident_miner(threshold).itemsets(size, threshold, memory_limit=limit)]
         listed = self._listed.get(size)
         if listed is not None and listed.threshold <= threshold:
             return _ordered([*found, *(_reaching(part, threshold) for part in listed.groups)], limit)
         for group in self._groups(threshold):
-            found.append(_found(group, Miner(group.baskets), size, threshold, _room(found, limit)))
+            found.append(_found(group, size, threshold, _room(found, limit)))
         return _ordered(found, limit)
 
     def bounded_histogram(self, size: int, threshold: int, most: int | None) -> SupportHistogram | None:
         """See `SupportSource`. Passes over the partitions are made in any case."""
-        resident = self._resident_miner(threshold)
-        if threshold >= self.resident_threshold:
-            return resident.bounded_histogram(size, threshold, most)
+        if not self._in_square(size, threshold):
+            resident = self._resident_miner(threshold)
+            if threshold >= self.resident_threshold:
+                return resident.bounded_histogram(size, threshold, most)
         return self.histogram(size, threshold)
 
     def _histogram(self, size: int, threshold: int) -> SupportHistogram:
+        if self._in_square(size, threshold):
+            return self._square.histogram(threshold)
         known = self._known.get(size)
         if known is None or known.threshold > threshold:
             known = self._known[size] = self._mined(size, threshold, known)
@@ -175,6 +182,8 @@ class PartitionedMiner(SupportSource):
         return SupportHistogram(known.levels.supports[:reach], known.levels.counts[:reach])
 
     def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
+        if self._in_square(size, support):
+            return self._square.nth(support, n)
         resident = self._resident_miner(support)
         all_resident = support >= self.resident_threshold
         count = 0 if all_resident else resident.histogram(size, support).to_dict().get(support, 0)
@@ -182,9 +191,9 @@ class PartitionedMiner(SupportSource):
             return resident.nth(size, support, n)
         for group in self._groups(support):
             n -= count
-            count = Miner(group.baskets).histogram(size - 1, support).to_dict().get(support, 0)
+            count = group.miner.histogram(size - 1, support).to_dict().get(support, 0)
             if n < count:
-                member = np.array([Miner(group.baskets).nth(size - 1, support, n)], np.int32)
+                member = np.array([group.miner.nth(size - 1, support, n)], np.int32)
                 return tuple(group.itemsets(member)[0].tolist())
         return None
 
@@ -203,12 +212,20 @@ class PartitionedMiner(SupportSource):
     @property
     def resident_threshold(self) -> int:
         """The lowest threshold at which no item but resident ones matters."""
-        return int(self._ranked_supports[self._first_resident - 1]) + 1 if self._first_resident else 1
+        return self._threshold_of(self._first_resident)
+
+    def _threshold_of(self, first: int) -> int:
+        """The lowest threshold that no item of a rank below `first` reaches."""
+        return int(self._ranked_supports[first - 1]) + 1 if first else 1
 
     @property
     def _first_resident(self) -> int:
         """The lowest rank from which on all items are resident, or will be with the first question."""
-        return int(np.searchsorted(self._falling_costs, -self._limit))
+        return self._first_within(self._limit)
+
+    def _first_within(self, limit: int) -> int:
+        """The lowest rank from which on all items fit into so many bytes."""
+        return int(np.searchsorted(self._falling_costs, -limit))
 
     def _resident_miner(self, threshold: int) -> Miner:
         """The miner of the resident items: those that reach the threshold, if they fit, and perhaps others."""
@@ -219,6 +236,19 @@ class PartitionedMiner(SupportSource):
             pa.default_memory_pool().release_unused()  # what Arrow keeps for later reading would count twice
             self._resident = Miner(frequent)
         return self._resident
+
+    def _in_square(self, size: int, threshold: int) -> bool:
+        """Whether `_square` has all itemsets of this size that reach the threshold, and no search without a pass."""
+        return size == 2 and self._square_threshold <= threshold < self._threshold_of(self._first_within(self._most))
+
+    @cached_property
+    def _square(self) -> PairSquare:
+        """The supports of the pairs of the most frequent items. Takes one pass over the partitions."""
+        return PairSquare.of(self._baskets.parts(), self.item_supports, self._square_threshold)
+
+    @cached_property
+    def _square_threshold(self) -> int:
+        return least_support(self._ranked_supports, self._baskets.total_units)
 
     def _mined(self, size: int, threshold: int, before: _Known | None) -> _Known:
         """The levels down to the threshold; where they take passes, ever deeper from the third question on."""
@@ -234,15 +264,12 @@ class PartitionedMiner(SupportSource):
         counts = Counter(self._resident_miner(threshold).histogram(size, threshold).to_dict())
         listed: list[Itemsets] | None = []
         for group in self._groups(threshold):
-            miner = Miner(group.baskets)
             if listed is not None:
                 try:
-                    listed.append(
-                        _found(group, miner, size, threshold, _room(listed, self._baskets.budget.listing // 4))
-                    )
+                    listed.append(_found(group, size, threshold, _room(listed, self._baskets.budget.listing // 4)))
                 except TooManyItemsets:
                     listed = None
-            levels = miner.histogram(size - 1, threshold) if listed is None else _tallied(listed[-1])
+            levels = group.miner.histogram(size - 1, threshold) if listed is None else _tallied(listed[-1])
             counts.update(levels.to_dict())
         if listed:
             self._listed[size] = _Listed(threshold, listed)
@@ -257,7 +284,20 @@ class PartitionedMiner(SupportSource):
         first = int(np.searchsorted(self._ranked_supports, threshold))
         if first < self._first_resident:
             for firsts in self._projector.ranges(first, self._first_resident):
-                yield self._projector.projected(firsts)
+                yield self._projector.projected(firsts) if self._projector.fits(firsts) else self._divided(firsts)
+
+    def _divided(self, firsts: range) -> Projected:
+        """The conditional database of one rank, in partitions. Takes one pass over these baskets' own."""
+        labels, compact, census = self._projector.followers(firsts.start), CompactFile(0), Census()
+        for part in self._projector.partitions(firsts.start):
+            census.add(part)
+            compact.append(PackedBaskets.of(part))
+        names = integer_array(labels)
+        budget = self._baskets.budget.for_one_item()
+        baskets = PartitionedBaskets(
+            names, "row", partial(compact.parts, names, "row"), census.recoded(same_codes(len(labels))), budget
+        )
+        return Projected(labels, PartitionedMiner(baskets), firsts, self._code_of)
 
 
 def _costs(baskets: PartitionedBaskets, code_of: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -282,9 +322,9 @@ def _restricted(baskets: PartitionedBaskets, codes: NDArray[np.int32]) -> Basket
     return gathered.baskets(baskets.labels, same_codes(len(own)), baskets.unit)
 
 
-def _found(group: Projected, miner: Miner, size: int, threshold: int, limit: int) -> Itemsets:
-    """The itemsets of a group, whose miner is given. Raises TooManyItemsets."""
-    behind = miner.itemsets(size - 1, threshold, memory_limit=limit)
+def _found(group: Projected, size: int, threshold: int, limit: int) -> Itemsets:
+    """The itemsets of a group. Raises TooManyItemsets."""
+    behind = group.miner.itemsets(size - 1, threshold, memory_limit=limit)
     return Itemsets(group.itemsets(behind.items), behind.supports)
 
 

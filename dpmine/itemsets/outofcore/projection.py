@@ -2,7 +2,8 @@
 
 Items are ranked, rare ones first (ties by code). Every itemset has one first item, and is an itemset of one item less
 in what follows that item (Han, Pei & Yin 2000). Here the databases of different first items share no unit and no item
-code. So one miner serves many of them, and their itemsets never mix.
+code. So one miner serves many of them, and their itemsets never mix. The database of an item that does not fit into
+memory is made partition by partition.
 """
 
 from __future__ import annotations
@@ -11,10 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from dpmine.errors import BadParameter
-from dpmine.io.arrow import integer_array, integers
+from dpmine.io.arrow import integer_array
+from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.transactions.interface import Baskets
 from dpmine.itemsets.transactions.memory import PROJECTED_ENTRY, PROJECTED_ROW
 from dpmine.kernels import kernel
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-
-_TOO_LARGE = "What was bought together with a single item does not fit into the memory limit: raise `memory`."
+    from dpmine.itemsets.transactions.interface import SupportSource
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,19 +32,20 @@ class Projected:
     """The conditional databases of some items.
 
     Attributes:
-        baskets: theirs; a label is the first item's place among `firsts` times the catalogue's size, plus the rank.
+        labels: of their items: the first item's place among `firsts` times the catalogue's size, plus the rank.
+        miner: of the itemsets in them.
         firsts: the ranks of the first items.
         code_of: int32[N], the catalogue's code of each rank.
     """
 
-    baskets: Baskets
+    labels: NDArray[np.int64]
+    miner: SupportSource
     firsts: range
     code_of: NDArray[np.int32]
 
     def itemsets(self, found: NDArray[np.int32]) -> NDArray[np.int32]:
-        """int32[k, r + 1]: the catalogue's itemsets for int32[k, r] itemsets of `baskets`; codes increase."""
-        labels: NDArray[np.int64] = integers(pa.chunked_array([self.baskets.labels]))
-        own, ranks = labels[found] // len(self.code_of), labels[found] % len(self.code_of)
+        """int32[k, r + 1]: the catalogue's itemsets for int32[k, r] of these; codes increase."""
+        own, ranks = np.divmod(self.labels[found], len(self.code_of))
         whole = np.column_stack([own[:, 0] + self.firsts.start, ranks])
         return np.sort(self.code_of[whole], axis=1)
 
@@ -66,16 +66,22 @@ class Projector:
             measure(part, self._rank_of, self._rows, self._entries)
 
     def ranges(self, first: int, end: int) -> Iterator[range]:
-        """Ranges that cover the ranks `first` … `end` − 1; BadParameter where one rank's database does not fit."""
-        costs = PROJECTED_ENTRY * self._entries[first:end] + PROJECTED_ROW * self._rows[first:end]
-        if costs.max(initial=0) > self._limit:
-            raise BadParameter(_TOO_LARGE)
-        totals = np.concatenate([[0], np.cumsum(costs)])
+        """Ranges that cover the ranks `first` … `end` − 1. Their databases fit, or else they are of one rank."""
+        totals = np.concatenate([[0], np.cumsum(self._costs(range(first, end)))])
         start = 0
-        while start < len(costs):
+        while start < end - first:
             stop = int(np.searchsorted(totals, totals[start] + self._limit, side="right")) - 1
+            stop = max(stop, start + 1)
             yield range(first + start, first + stop)
             start = stop
+
+    def fits(self, firsts: range) -> bool:
+        """Whether the conditional databases of these ranks fit into memory together."""
+        return int(self._costs(firsts).sum()) <= self._limit
+
+    def _costs(self, firsts: range) -> NDArray[np.int64]:
+        ranks = slice(firsts.start, firsts.stop)
+        return PROJECTED_ENTRY * self._entries[ranks] + PROJECTED_ROW * self._rows[ranks]
 
     def projected(self, firsts: range) -> Projected:
         """The conditional databases of these ranks. Takes one pass over the partitions."""
@@ -84,10 +90,29 @@ class Projector:
         to = _room(row_ends, entry_ends)
         for part in self._parts():
             deliver(part, self._rank_of, firsts.start, to)
-        labels = integer_array(renumber(to.entries, np.concatenate([[0], entry_ends]), len(self._code_of)))
+        labels = renumber(to.entries, np.concatenate([[0], entry_ends]), len(self._code_of))
         unit_starts = _unit_starts(to.row_units, row_ends)
-        baskets = Baskets(labels, to.entries, to.row_starts, unit_starts, unit="row")
-        return Projected(baskets, firsts, self._code_of)
+        baskets = Baskets(integer_array(labels), to.entries, to.row_starts, unit_starts, unit="row")
+        return Projected(labels, Miner(baskets), firsts, self._code_of)
+
+    def followers(self, first: int) -> NDArray[np.int64]:
+        """The ranks that may follow a rank: the labels of its conditional database."""
+        return np.arange(first + 1, len(self._code_of))
+
+    def partitions(self, first: int) -> Iterator[Baskets]:
+        """The conditional database of one rank, partition by partition; an item's code is its place in `followers`."""
+        labels = integer_array(self.followers(first))
+        for part in self._parts():
+            places = np.flatnonzero(part.items == self._code_of[first])
+            holders = np.searchsorted(part.starts, places, side="right") - 1
+            followers = int((part.starts[holders + 1] - part.starts[holders] - 1).sum())  # at most
+            to = _room(np.array([len(places)]), np.array([followers]))
+            deliver(part, self._rank_of, first, to)
+            rows, entries = int(to.free_row[0]), int(to.free_entry[0])
+            starts, units = to.row_starts[: rows + 1], to.row_units[:rows]
+            starts[rows] = entries
+            ranks = to.entries[:entries] - np.int32(first + 1)
+            yield Baskets(labels, ranks, starts, _unit_starts(units, np.array([rows])), unit="row")
 
     def _parts(self) -> Iterator[Part]:
         """The partitions, their units numbered on."""

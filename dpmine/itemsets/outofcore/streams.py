@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadParameter
-from dpmine.io.arrow import integer_array, integers, integers_or, is_mixed, is_text, plain, without_long_texts
+from dpmine.io.arrow import integer_array, integers, integers_or, is_mixed, is_text, plain, truths, without_long_texts
 from dpmine.io.python_values import plain_labels
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.counting.rows import at_most, item_supports
@@ -221,7 +221,7 @@ def lines_of(tables: Iterable[pa.Table], source: Source, plan: LayoutPlan, codes
         keyed = np.ones(table.num_rows, np.bool_)
         for key in keys:
             if key.null_count:
-                keyed &= pc.is_valid(key).to_numpy()
+                keyed &= truths(pc.is_valid(key))
         rows, items, labels = lines_in(table, source, plan, codes.catalogue, keyed)
         if plan.layout is not Layout.LONG:
             rows, items = _one_each(rows, items)
@@ -235,7 +235,7 @@ def lines_of(tables: Iterable[pa.Table], source: Source, plan: LayoutPlan, codes
 
 
 def _item_column(items: NDArray[np.int32]) -> pa.ChunkedArray:
-    return pa.chunked_array([pa.array(items, pa.int32())])
+    return pa.chunked_array([integer_array(items)])
 
 
 def _split(batch: pa.RecordBatch, plan: LayoutPlan, limit: int) -> Iterator[pa.RecordBatch]:
@@ -333,8 +333,8 @@ def _last_unit(lines: pa.Table, names: tuple[str, ...]) -> int:
     equal = ~less
     for name in names:
         pairs = lines.column(name)[:-1], lines.column(name)[1:]
-        less |= equal & pc.less(*pairs).to_numpy()
-        equal &= pc.equal(*pairs).to_numpy()
+        less |= equal & truths(pc.less(*pairs))
+        equal &= truths(pc.equal(*pairs))
     if not np.all(less | equal):
         raise NotSorted
     starts = np.flatnonzero(less)

@@ -89,7 +89,10 @@ class MemoryBudget:
     @classmethod
     def of(cls, memory: int | str | None) -> MemoryBudget:
         """The shares of a limit (see `parse_memory`). The rest is for what allocators keep, and for small arrays."""
-        size = parse_memory(memory) - LARGEST_SQUARES
+        return cls._shares(parse_memory(memory) - LARGEST_SQUARES)
+
+    @classmethod
+    def _shares(cls, size: int) -> MemoryBudget:
         return cls(
             whole=size * 7 // 8,
             chunk=size // 8,
@@ -101,6 +104,10 @@ class MemoryBudget:
             listing=size // 5,
             indivisible=size * 3 // 4,
         )
+
+    def for_one_item(self) -> MemoryBudget:
+        """For the conditional database of an item that does not fit into `projection`: shares of that."""
+        return self._shares(self.projection)
 
     def packing_beyond(self, limit: int) -> MemoryBudget:
         """The same, but with at most `limit` bytes of baskets in one piece: more of them are kept in packed parts.

@@ -120,9 +120,9 @@ class Job(ABC):
         """See `guarantee`."""
 
     @property
+    @abstractmethod
     def notices(self) -> tuple[str, ...]:
-        """What is said before the job is run, by options and types of columns; models say theirs while they read."""
-        return ()
+        """What is said before the job is run, by options and types of columns. Raises as `guarantee`."""
 
     def guarantee_at(self) -> Guarantee:
         """The guarantee, before the unit is known; no input is opened. For jobs that can recur. Raises BadParameter."""

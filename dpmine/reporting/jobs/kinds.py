@@ -71,6 +71,16 @@ class TableJob(Job):
         return self.options.get("one_row_per")
 
     @property
+    def notices(self) -> tuple[str, ...]:
+        """See `Job.notices`."""
+        return self._columns[1]
+
+    @property
+    @abstractmethod
+    def _columns(self) -> tuple[frozenset[str], tuple[str, ...]]:
+        """What `require_columns` gives for the columns that are read. Raises as `_checked`."""
+
+    @property
     def units(self) -> Sequence[str]:
         """The columns that name the privacy unit of a row; none where each row is one. Raises BadParameter."""
         columns = self.options.get("unit", [])
@@ -96,7 +106,7 @@ class HistogramJob(TableJob):
 
     def _checked(self) -> Guarantee:
         guarantee = self.guarantee_at()
-        self._whole  # noqa: B018 - the column is there, and holds numbers
+        self._columns  # noqa: B018 - the column is there, and holds numbers
         return guarantee
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
@@ -108,7 +118,12 @@ class HistogramJob(TableJob):
         unit = estimator.privacy_unit(unit_name(units))
         search = estimator.search(unit.rows)
         density = density_of_column(search, unit, account, self.data, column=column, units=units, progress=progress)
-        about = {"column": column, "whole": self._whole, "rows_per_unit": unit.rows, "count_error": search.count_error}
+        about = {
+            "column": column,
+            "whole": column in self._columns[0],
+            "rows_per_unit": unit.rows,
+            "count_error": search.count_error,
+        }
         return Released({**about, **density.to_dict()}, density.guarantee, {"": density.to_arrow()})
 
     def guarantee_at(self) -> Guarantee:
@@ -140,12 +155,11 @@ class HistogramJob(TableJob):
         return whole_numbers("bins", self.options.get("bins", self.table["bins"].default))
 
     @cached_property
-    def _whole(self) -> bool:
-        """Whether the column's type, which is public, has whole numbers only. Raises as `_checked`."""
+    def _columns(self) -> tuple[frozenset[str], tuple[str, ...]]:
+        """See `TableJob._columns`."""
         from dpmine.models.tables import require_columns
 
-        column = self.text("column")
-        return column in require_columns(self.data, [column], keys=self.units, asserted=self.asserted)
+        return require_columns(self.data, [self.text("column")], keys=self.units, asserted=self.asserted)
 
     def _estimator(self) -> PrivateHistogram:
         from dpmine.models.histogram.estimator import PrivateHistogram
@@ -173,16 +187,20 @@ class ModelJob(TableJob):
         return guarantee
 
     def _checked(self) -> Guarantee:
+        self.estimator().require_parameters(self._features())
+        self._columns  # noqa: B018 - the columns are there, with usable types
+        return self.guarantee_at()
+
+    @cached_property
+    def _columns(self) -> tuple[frozenset[str], tuple[str, ...]]:
+        """See `TableJob._columns`."""
         from sklearn.base import is_regressor
 
-        from dpmine.models.tables import require_columns, unit_name
+        from dpmine.models.tables import require_columns
 
-        estimator, features, label = self.estimator(), self._features(), self.text(self.label)
-        estimator.require_parameters(features)
-        numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
-        require_columns(self.data, numbers, labels=labels, keys=self.units, asserted=self.asserted)
-        guarantee: Guarantee = estimator.guarantee(unit_name(self.units), features)
-        return guarantee
+        features, label = self._features(), self.text(self.label)
+        numbers, labels = ([*features, label], []) if is_regressor(self.estimator()) else (features, [label])
+        return require_columns(self.data, numbers, labels=labels, keys=self.units, asserted=self.asserted)
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""

@@ -23,7 +23,7 @@ from dpmine.io.source import ArrowSource, Columns
 from dpmine.itemsets import read
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.ingest.layouts import plan_layout
-from dpmine.itemsets.outofcore import reading, spill
+from dpmine.itemsets.outofcore import pairs, reading, spill
 from dpmine.itemsets.outofcore.partitions import PartitionedBaskets, PartitionedMiner
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.interface import Baskets
@@ -40,7 +40,9 @@ FEW_RESIDENT = replace(IN_CHUNKS, all_resident=0, resident=2500, projection=3000
 LARGER = replace(FEW_RESIDENT, chunk=40000, resident=12000, projection=60000)
 """The same for a few thousand lines."""
 NONE_RESIDENT = replace(FEW_RESIDENT, resident=0)
-BUDGETS = st.sampled_from([IN_CHUNKS, FEW_RESIDENT, NONE_RESIDENT])
+DIVIDED = replace(NONE_RESIDENT, projection=300)
+"""No item's conditional database of more than a few rows fits."""
+BUDGETS = st.sampled_from([IN_CHUNKS, FEW_RESIDENT, NONE_RESIDENT, DIVIDED])
 
 NAMED = Columns(unit=("u",), basket=("b",), item="i")
 NO_BASKETS = Columns(unit=("u",), item="i")
@@ -335,15 +337,50 @@ def test_too_many_items() -> None:
         partitioned(in_batches(table), NAMED, small)
 
 
-def test_what_does_not_fit_is_refused_before_it_is_taken() -> None:
+def test_no_item_is_bought_too_often() -> None:
+    """A conditional database that does not fit has partitions of its own, and so have those in it."""
+    rows: list[Row] = [(unit, unit % 3, item) for unit in range(24) for item in range(6) if unit % (item + 2)]
+    table = long_table(rows + [(unit, 4, item) for unit in range(6) for item in range(5)])
+    truth, miner = read_baskets(table, NAMED).baskets.miner(), partitioned(table, NAMED, DIVIDED).miner()
+    for size in range(3, 7):
+        levels = truth.histogram(size, 1).to_dict()
+        assert miner.histogram(size, 1).to_dict() == levels
+        assert miner.itemsets(size, 2).items.tolist() == truth.itemsets(size, 2).items.tolist()
+        for support, count in [*levels.items()][:2]:
+            members = {miner.nth(size, support, n) for n in range(count)}
+            assert len(members) == count
+            assert set(map(truth.support, members)) == {support}
+
+
+def test_the_pairs_of_the_most_frequent_items_take_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rarer ones are found in conditional databases."""
+    table = long_table([(unit, 0, item) for unit in range(20) for item in range(8) if item < 4 or unit % item == 0])
+    truth = read_baskets(table, NAMED).baskets
+    for cells in (16, 0):
+        monkeypatch.setattr(pairs, "LARGEST_SQUARE", cells)
+        found, passes = passes_of(partitioned(table, NAMED, NONE_RESIDENT))
+        miner = found.miner()
+        for threshold in (20, 15):
+            assert miner.histogram(2, threshold).to_dict() == {20: 6}
+            assert len(miner.itemsets(2, threshold).supports) == 6
+        assert (len(passes) == 1) == (cells == 16)
+        assert miner.histogram(2, 1).to_dict() == truth.miner().histogram(2, 1).to_dict()
+        same_members(miner, truth.miner(), 2)
+
+
+def test_counters_of_pairs_hold_no_more_units_than_their_bits() -> None:
+    supports = np.array([1, 2, 3])
+    assert pairs.least_support(supports, 2**31 - 1) == 1
+    assert pairs.least_support(supports, 2**31) > 2**31
+
+
+def test_a_list_that_does_not_fit_is_refused_before_it_is_taken() -> None:
     table = long_table([(unit, 1, item) for unit in range(60) for item in range(10)])
-    tiny = replace(NONE_RESIDENT, projection=500, listing=300)
-    found = partitioned(table, NAMED, tiny)
-    with refused(BadParameter, "single item", "`memory`"):
-        PartitionedMiner(found).histogram(2, 1)
-    roomy = partitioned(table, NAMED, replace(tiny, projection=10**5))
-    with refused(BadParameter, "`memory`"):
-        PartitionedMiner(roomy).itemsets(2, 1)
+    for projection in (300, 10**5):
+        found = partitioned(table, NAMED, replace(NONE_RESIDENT, projection=projection, listing=300))
+        for size in (2, 3):
+            with refused(BadParameter, "`memory`"):
+                PartitionedMiner(found).itemsets(size, 1)
 
 
 def test_codes_outside_the_catalogue() -> None:
@@ -400,11 +437,11 @@ def test_itemsets_that_were_counted_take_no_other_pass() -> None:
         budget = replace(LARGER, resident=0, projection=9000, listing=listing)
         found, passes = passes_of(partitioned(long_table(rows), NAMED, budget))
         miner, truth = found.miner(), read_baskets(long_table(rows), NAMED).baskets.miner()
-        levels = miner.histogram(2, 3)
-        assert levels.to_dict() == truth.histogram(2, 3).to_dict()
+        levels = miner.histogram(3, 3)
+        assert levels.to_dict() == truth.histogram(3, 3).to_dict()
         before = len(passes)
         for threshold in (3, 12):
-            listed, expected_list = miner.itemsets(2, threshold, memory_limit=10**6), truth.itemsets(2, threshold)
+            listed, expected_list = miner.itemsets(3, threshold, memory_limit=10**6), truth.itemsets(3, threshold)
             assert listed.items.tolist() == expected_list.items.tolist()
             assert listed.supports.tolist() == expected_list.supports.tolist()
         assert (len(passes) > before) == again

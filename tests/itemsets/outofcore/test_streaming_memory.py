@@ -29,22 +29,22 @@ from dpmine.io.source import Columns
 from dpmine.itemsets.read import read_transactions
 
 path, columns, memory, size, threshold = json.loads(sys.argv[1])
-columns = Columns.of(**columns)
 
 def peak():
     # not getrusage: a child's maximum begins with the size of the process that started it
     lines = open("/proc/self/status").read().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
-def levels(data, memory):
+def levels(data, columns, memory):
     found = read_transactions(data, columns, memory=memory).transactions
     levels = found.miner().histogram(size, threshold)
     return [type(found).__name__, levels.supports.tolist(), levels.counts.tolist()]
 
 table = pa.table({name: [1, 2] for name in ("u", "b", "i")})
-levels(pa.RecordBatchReader.from_batches(table.schema, table.to_batches()), memory)  # compiled loops are loaded
+rows = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
+levels(rows, Columns.of(unit="u", item="i"), memory)  # compiled loops are loaded
 base = peak()
-result = levels(path, memory)
+result = levels(path, Columns.of(**columns), memory)
 print(json.dumps([peak() - base, *result]))
 """
 
@@ -105,6 +105,37 @@ def test_peak_memory_with_conditional_databases(files: dict[str, Path]) -> None:
     assert kind == "PartitionedBaskets"
     assert levels == truth
     assert used <= 72 * MEGA + 30 * MEGA  # the smallest batches of Parquet files have a size of their own
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [2, 3])
+def test_peak_memory_where_each_item_is_in_a_large_share_of_the_units(tmp_path: Path, size: int) -> None:
+    generator = np.random.default_rng(2)
+    table = pa.table({f"c{number}": generator.random(300_000) < 0.4 for number in range(9)})
+    pq.write_table(table, tmp_path / "table.parquet", row_group_size=2**16)
+    for layout in ({"one_hot": True}, {"attributes": ["c0", "c1", "c2", "c3", "c4"]}):
+        used, kind, *levels = child(tmp_path / "table.parquet", layout, 64 * MEGA, size)
+        _, _, *truth = child(tmp_path / "table.parquet", layout, None, size)
+        assert kind == "PartitionedBaskets"
+        assert levels == truth
+        assert used <= 64 * MEGA + 30 * MEGA
+
+
+@pytest.mark.slow
+def test_pandas_is_not_imported(tmp_path: Path) -> None:
+    """It would take more than half of the smallest limit."""
+    rows = pa.table({"u": ["a", "a", "b", None], "i": [1, 2, 1, 2]})
+    pq.write_table(rows, tmp_path / "texts.parquet")
+    script = (
+        "import sys; from dpmine.itemsets.outofcore.reading import Stream; from dpmine.io.source import Columns; "
+        "from dpmine.io.open import open_source; from dpmine.itemsets.ingest.layouts import plan_layout; "
+        "from dpmine.itemsets.transactions.memory import MemoryBudget; columns = Columns.of(unit='u', item='i'); "
+        "source = open_source(sys.argv[1], columns); plan = plan_layout(source, columns); "
+        "found = Stream(source, plan, None, MemoryBudget.of('64MB'), lambda share: None).transactions(None); "
+        "assert found.miner().histogram(2, 1).to_dict() == {1: 1}; sys.exit('pandas' in sys.modules)"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "texts.parquet")]
+    assert subprocess.run(command, check=False, cwd=ROOT).returncode == 0
 
 
 @every(
