@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
 from math import ceil, log, prod
@@ -36,6 +35,7 @@ from dpmine.selection.universes.ranking import Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -126,9 +126,7 @@ class _Head:
         return self.ends[-1] == self.size
 
     def is_deep(self, rate: float, farthest: int) -> bool:
-        """Whether the sequences that lack `reach` or more are few enough not to be counted; none lacks more than
-        `farthest`.
-        """
+        """Whether the sequences that lack `reach` or more weigh little enough to be left; none over `farthest`."""
         return self.is_all or self._wanted(rate, farthest) <= self.reach
 
     def next_floor(self, rate: float, farthest: int) -> int:
