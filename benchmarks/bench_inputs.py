@@ -6,8 +6,9 @@ Online Retail, and synthetic baskets (datasets/generate.py) in long layout, as P
 Arrow file, SQLite, DuckDB, a Delta table and a polars LazyFrame: the supports of all pairs above a threshold are
 counted from each, in a process of its own; so they are under a condition that holds in every row, from a statement on
 a CSV file, and from Parquet whose texts are bytes. The same baskets with one a line are counted from a file of baskets
-and from lists in Parquet. Printed: elapsed time, peak resident memory, and for CSV and files of baskets the ratio to
-the time of Parquet plus what pyarrow.csv itself takes to read the text. Target: at most 1.3; equal supports.
+and from lists in Parquet. Printed: elapsed time, peak resident memory, processor time beside Parquet's. For CSV and
+files of baskets also the ratio to the time of Parquet plus what pyarrow.csv itself takes to read the text. Target: at
+most 1.3; equal supports.
 """
 
 from __future__ import annotations
@@ -33,6 +34,13 @@ from deltalake import write_deltalake
 
 ROOT = Path(__file__).resolve().parents[1]
 LINE = ["supports", "--not-private", "--quiet", "--size", "2", "--format", "csv", "--unit", "unit", "--item", "item"]
+MEASURED = """
+import os, subprocess, sys
+child = subprocess.Popen([sys.executable, *sys.argv[2:]], stderr=subprocess.DEVNULL)
+_, status, usage = os.wait4(child.pid, 0)
+os.write(int(sys.argv[1]), b"%d %f %d" % (status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss))
+"""
+"""A small process in between: a peak begins with that of the process that started it."""
 LISTS = """
 import sys, time, pyarrow as pa, pyarrow.compute as pc, pyarrow.csv as c
 start = time.monotonic()
@@ -60,10 +68,11 @@ print(time.monotonic() - start)
 
 @dataclass(frozen=True)
 class Run:
-    """What one process printed, its seconds, and its peak in bytes."""
+    """What one process printed, its seconds and those of processors, and its peak in bytes."""
 
     printed: bytes
     elapsed: float
+    processor: float
     peak: int
 
 
@@ -102,16 +111,21 @@ def counted(arguments: list[str], *, piped: Path | None = None) -> Run:
     """A process of this Python; raises where it fails."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "cli")])}
     start = time.monotonic()
-    with tempfile.TemporaryFile() as out, (piped or Path(os.devnull)).open("rb") as given:
-        process = subprocess.Popen(
-            [sys.executable, *arguments], stdin=given, stdout=out, stderr=subprocess.DEVNULL, env=environment
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise SystemExit(f"{arguments} ended with status {process.returncode}")
+    with (
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as usage,
+        (piped or Path(os.devnull)).open("rb") as given,
+    ):
+        number = usage.fileno()
+        command = [sys.executable, "-I", "-S", "-c", MEASURED, str(number), *arguments]
+        subprocess.run(command, stdin=given, stdout=out, env=environment, pass_fds=[number], check=True)
+        elapsed = time.monotonic() - start
         out.seek(0)
-        return Run(out.read(), time.monotonic() - start, usage.ru_maxrss * 1024)
+        usage.seek(0)
+        status, processor, peak = usage.read().split()
+        if int(status):
+            raise SystemExit(f"{arguments} ended with status {int(status)}")
+        return Run(out.read(), elapsed, float(processor), int(peak) * 1024)
 
 
 def compare(name: str, folder: Path, threshold: int, memory: str) -> None:
@@ -122,21 +136,31 @@ def compare(name: str, folder: Path, threshold: int, memory: str) -> None:
         "Parquet": [*command, str(folder / "rows.parquet")],
         "CSV": [*command, str(folder / "rows.csv")],
         "CSV, piped": [*command, "-"],
+        "Parquet, piped": [*command, "-"],
         "Arrow": [*command, str(folder / "rows.arrow")],
         "Delta": [*command, str(folder / "delta")],
         "DuckDB": [*command, *query, f"duckdb:///{folder}/rows.duckdb"],
         "SQLite": [*command, *query, f"sqlite:///{folder}/rows.sqlite"],
         "Condition": [*command, str(folder / "rows.csv"), "--where", "item <> ''"],
         "Statement": [*command, "--query", f"SELECT item, unit FROM '{folder}/rows.csv' WHERE item <> ''"],
+        "Query, file": [
+            *command,
+            *query[:1],
+            f"SELECT unit, item FROM '{folder}/rows.parquet'",
+            "--database",
+            "duckdb:///:memory:",
+        ],
         "Bytes": [*command, str(folder / "bytes.parquet"), "--types", "unit=text,item=text"],
     }
     print(f"{name}, --memory {memory}, pairs of at least {threshold} units")
     runs = {}
     for form, arguments in forms.items():
-        runs[form] = run = counted(arguments, piped=folder / "rows.csv" if form.endswith("piped") else None)
-        print(f"  {form:<12} {run.elapsed:7.2f} s {run.peak / 2**20:7.0f} MiB", flush=True)
+        piped = folder / f"rows.{form.split(',')[0].lower()}" if form.endswith("piped") else None
+        runs[form] = run = counted(arguments, piped=piped)
+        beside = run.processor / runs["Parquet"].processor
+        print(f"  {form:<14} {run.elapsed:7.2f} s {run.peak / 2**20:7.0f} MiB {beside:6.2f} times", flush=True)
     lazy = counted(["-c", LAZY, str(folder / "rows.parquet"), str(threshold), memory])
-    print(f"  {'LazyFrame':<12} {lazy.elapsed:7.2f} s {lazy.peak / 2**20:7.0f} MiB")
+    print(f"  {'LazyFrame':<14} {lazy.elapsed:7.2f} s {lazy.peak / 2**20:7.0f} MiB")
     lines = {form: sorted(run.printed.splitlines()) for form, run in runs.items()}
     if any(found != lines["Parquet"] for found in lines.values()) or int(lazy.printed) != len(lines["Parquet"]) - 1:
         raise SystemExit("The forms differ.")

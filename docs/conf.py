@@ -29,6 +29,7 @@ html_show_copyright = False
 html_show_sourcelink = False
 html_copy_source = False
 html_static_path = ["_static"]
+html_js_files = ["landmarks.js"]
 html_css_files = ["site.css"]
 
 myst_enable_extensions = ["attrs_block", "deflist"]  # of the options of commands

@@ -109,7 +109,7 @@ def short(text: str, most: int = 24) -> str:
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
-def intervals(axes: Any, rows: Sequence[tuple[str, int, int, int]]) -> None:
+def intervals(axes: Any, rows: Sequence[tuple[str, float, float, float]]) -> None:
     """Bars with the intervals of their values, the first one on top."""
     places = range(len(rows), 0, -1)
     values = [value for _, value, _, _ in rows]
@@ -220,6 +220,35 @@ def draw_list_length() -> Any:
     widths = [plan_noise(k, epsilon="1/3") for k in lengths]
     right.plot(lengths, [plan.taken.half_width(plan.numbers) for plan in widths], marker=".", color=DARK)
     right.set(xlabel="k", ylabel="± of each noisy support,\nin units, at ε = 1/3", ylim=(0, None))
+    return figure
+
+
+def numbers_of(page: str, row: str) -> list[float]:
+    """The numbers in the row of a how-to page's table that begins with this name."""
+    text = (DOCS / "how-to" / page).read_text(encoding="utf-8")
+    cells = text.partition(f"| {row} |")[2].partition("\n")[0]
+    return [float(number.replace(",", "")) for number in re.findall(r"\d[\d,.]*", cells)]
+
+
+def draw_compare() -> Any:
+    """The shares of customers with bread and milk in two groups, and their difference, as one run released."""
+    numbers = numbers_of("compare.md", "bread + milk")
+    figure = new_figure(7, 1.9)
+    shares, difference = figure.subplots(1, 2)
+    intervals(shares, [("north", *numbers[:3]), ("south", *numbers[3:6])])
+    shares.set(xlim=(0, 100), xlabel="share with bread and milk, %")
+    intervals(difference, [("north − south", *numbers[6:])])
+    difference.set(xlim=(0, 40), ylim=(0.2, 1.8), xlabel="difference, percentage points")
+    return figure
+
+
+def draw_recurring() -> Any:
+    """Customers with bread and milk in three weeks, as three runs released: only the third week differs clearly."""
+    windows = ("2026-W02", "2026-W03", "2026-W04")
+    figure = new_figure(6, 2)
+    axes = figure.subplots()
+    intervals(axes, [(window, *numbers_of("recurring.md", window)) for window in windows])
+    axes.set(xlim=(0, 5200), xlabel="customers with bread and milk: noisy support, interval")
     return figure
 
 
@@ -377,6 +406,8 @@ DIAGRAMS = {
     "how-to/units.svg": draw_units,
     "how-to/certain.svg": draw_certain,
     "how-to/first_list.svg": draw_first_list,
+    "how-to/compare.svg": draw_compare,
+    "how-to/recurring.svg": draw_recurring,
     "how-to/histogram.svg": draw_histogram,
     "how-to/classifiers.svg": draw_classifiers,
     "how-to/search.svg": draw_search,

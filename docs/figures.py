@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
-from html import escape
 from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,24 +167,15 @@ FIGURES = {
 }
 
 
-def accessible(text: str, drawing: Callable[[], Any]) -> str:
-    """A drawing with a role and a title for those who hear it: the first line of its function's docstring."""
-    title = escape((drawing.__doc__ or "").partition("\n")[0])
-    return text.replace("<svg ", '<svg role="img" aria-labelledby="title" ', 1).replace(
-        ">\n <metadata>", f'>\n <title id="title">{title}</title>\n <metadata>', 1
-    )
-
-
 def draw(folder: Path) -> None:
-    """All figures, in folders of a folder."""
+    """All figures, in folders of a folder; the first line of a function's docstring is its figure's title."""
     from matplotlib import rc_context
 
     for name, drawing in FIGURES.items():
         target = folder / name
         target.parent.mkdir(exist_ok=True)
         with rc_context({"svg.fonttype": "none", "font.size": 9, "path.simplify": False}):
-            write_picture(drawing(), target)
-        target.write_text(accessible(target.read_text(encoding="utf-8"), drawing), encoding="utf-8")
+            write_picture(drawing(), target, (drawing.__doc__ or "").partition("\n")[0])
 
 
 if __name__ == "__main__":

@@ -339,7 +339,7 @@ def plot_losses(results: dict[str, Losses], folder: Path) -> None:
     columns = min(5, 2 * len(results))
     figure.legend(list(shown.values()), list(shown), loc="outside lower center", ncols=columns, fontsize="small")
     for suffix in ("svg", "png"):
-        write_picture(figure, folder / f"accuracy_first_loss.{suffix}")
+        write_picture(figure, folder / f"accuracy_first_loss.{suffix}", "Privacy loss of each method, by target")
 
 
 def _points(by_target: dict[float, np.ndarray]) -> tuple[list[float], np.ndarray, np.ndarray]:

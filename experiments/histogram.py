@@ -287,7 +287,7 @@ def main() -> None:
     panels[0].legend(title="grey: fixed numbers of bins")
     figure.suptitle(f"Private histograms at ε = {options.epsilon}, δ = 1e-06, mean of {repetitions}")
     if options.plot:
-        write_picture(figure, options.plot)
+        write_picture(figure, options.plot, "Errors of private histograms, by sample size")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ Rows = list[tuple[str, Fraction | None, int, np.ndarray, float]]
 
 def save(figure: Any, folder: Path, name: str) -> None:
     for suffix in ("svg", "png"):
-        write_picture(figure, folder / f"hypotheses_{name}.{suffix}")
+        write_picture(figure, folder / f"hypotheses_{name}.{suffix}", f"Private hypotheses: {name}")
 
 
 def lines_at(axes: Any) -> None:

@@ -207,7 +207,7 @@ def plot(results: dict[str, Found], folder: Path, methods: Sequence[str], prefix
             *axes.get_legend_handles_labels(), loc="outside lower center", ncols=len(methods), fontsize="small"
         )
         for suffix in ("svg", "png"):
-            write_picture(figure, folder / f"{prefix}_{measure.lower()}.{suffix}")
+            write_picture(figure, folder / f"{prefix}_{measure.lower()}.{suffix}", f"{measure} of each method, by α")
 
 
 def main() -> None:

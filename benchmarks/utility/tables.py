@@ -26,6 +26,7 @@ COLOURS = {
     "Laplace keys": "#e09f3e",
 }
 SHOWN = 50  # k of the figure
+UTILITY = f"Precision of {SHOWN} pairs by ε, for each data set and method"
 
 
 def report(found: list[Measured]) -> str:
@@ -140,7 +141,7 @@ def plot(found: list[Measured], folder: Path) -> None:
         axes.set_ylabel(f"precision, k = {SHOWN}")
     figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
     with rc_context({"svg.fonttype": "none"}):  # text as text: half the size
-        write_picture(figure, folder / "utility.svg")
+        write_picture(figure, folder / "utility.svg", UTILITY)
 
 
 def panel(axes: Any, rows: list[Measured]) -> None:

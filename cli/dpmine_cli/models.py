@@ -116,7 +116,7 @@ def histogram(line: CommandLine) -> None:
     if picture:
         figure = new_figure(8, 4.5)
         density.plot(figure.subplots()).set_xlabel(f"{column} (outside the bounds: counted at the nearest)")
-        write_picture(figure, picture)
+        write_picture(figure, picture, f"Histogram of {column}, with noise; {density.guarantee}")
     destination.write_result(density)
     line.caution(density.guarantee)
     if destination.path is not None or destination.format is not Format.TEXT:

@@ -98,7 +98,7 @@ class AuditReport(ShownAsText):
         rows = [row for row in self._rows() if row.epsilon]  # an early stop has no ε
         figure = new_figure(8, 1.2 + 0.28 * len(rows))
         _draw(figure.subplots(), rows)
-        write_picture(figure, path)
+        write_picture(figure, path, "The measured ε of each row of the audit beside the claimed ε")
 
     def _rows(self) -> list[AuditRow]:
         return [part for row in self.mechanisms for part in (row, *row.parts)]

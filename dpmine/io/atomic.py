@@ -145,8 +145,11 @@ def picture_target(path: str | Path) -> Path:
     return target
 
 
-def write_picture(figure: Figure, path: str | Path) -> None:
-    """Draw the figure, then write the file, whole or not at all. Raises as `picture_target`."""
+def write_picture(figure: Figure, path: str | Path, title: str) -> None:
+    """Draw the figure, then write the file, whole or not at all. Raises as `picture_target`.
+
+    The title of an SVG is not drawn: screen readers say it.
+    """
     from matplotlib import rc_context
 
     target = picture_target(path)
@@ -155,9 +158,18 @@ def write_picture(figure: Figure, path: str | Path) -> None:
     with rc_context({"svg.hashsalt": "dpmine"}):
         figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else None)
     try:
-        write_whole(target.resolve(), picture.getvalue())
+        write_whole(target.resolve(), _titled(picture.getvalue(), title) if kind == "svg" else picture.getvalue())
     except OSError:
         raise _unwritable(target) from None
+
+
+def _titled(drawing: bytes, title: str) -> bytes:
+    """A drawing of matplotlib with a role and a title, which it has no option for."""
+    from html import escape
+
+    said = f'>\n <title id="title">{escape(title)}</title>\n <metadata>'.encode()
+    drawing = drawing.replace(b"<svg ", b'<svg role="img" aria-labelledby="title" ', 1)
+    return drawing.replace(b">\n <metadata>", said, 1)
 
 
 def _unwritable(target: Path) -> UnreadableFile:

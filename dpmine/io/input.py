@@ -150,7 +150,7 @@ class Input:
             raise BadParameter(f"`{name}` is for CSV files: leave it out, or say `input_format='csv'`.")
 
     def require_text_types(self, form: Form) -> None:
-        """BadParameter for types of columns that have types; "text" may be declared for bytes."""
+        """BadParameter for types of columns that have types in this `form`; "text" may be declared for bytes."""
         if other := [kind for kind, _ in self._declared.values() if kind != _TEXT_ONLY]:
             raise BadParameter(
                 f"`types` are for columns of text, and {form.name} has types: leave out {other[0]}, or say "
@@ -158,7 +158,7 @@ class Input:
             )
 
     def of_file(self, name: str) -> Input:
-        """The same of a file in place of a query."""
+        """The same of the file `name` in place of a query."""
         return replace(self, files=name, query=None)
 
     @property

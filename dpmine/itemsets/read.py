@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from dpmine.errors import AccuracyWarning, BadParameter, LayoutWarning, warn
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.transactions.interface import Transactions
     from dpmine.options.names import Registered
+
+
+_MANY = 1 << 29
+"""Bytes of lines that a private run does not read at once if they are in order."""
+_KEPT = 1 << 30
+"""Bytes of baskets, or of a miner, that it then holds in memory at most."""
 
 
 class Reader(Protocol):
@@ -128,16 +135,33 @@ def read_local(
     if plan.layout is Layout.ONE_HOT:
         source, plan = as_lists(source.strict() if exact else source, restricted(plan, source, typed_catalogue))
     return LoadedTransactions(
-        _read(source, plan, typed_catalogue, budget, progress or _show_nothing), item_type, bool(plan.basket_columns)
+        _read(source, plan, typed_catalogue, budget, progress or _show_nothing, exact=exact),
+        item_type,
+        bool(plan.basket_columns),
     )
 
 
 def _read(
-    source: Source, plan: LayoutPlan, catalogue: pa.Array | None, budget: MemoryBudget, progress: Progress
+    source: Source,
+    plan: LayoutPlan,
+    catalogue: pa.Array | None,
+    budget: MemoryBudget,
+    progress: Progress,
+    *,
+    exact: bool,
 ) -> Transactions:
-    """In memory where they fit there."""
+    """In memory where they fit there; for a private run piece by piece, where many of them are in order.
+
+    A private run asks little of all baskets: large arrays of them would take longer than a second pass over a file.
+    """
     from dpmine.itemsets.counting.miner import BasketsInMemory
 
+    if not exact and source.repeatable and (source.rows or 0) * plan.line_bytes > _MANY:
+        from dpmine.itemsets.outofcore.reading import Stream
+        from dpmine.itemsets.outofcore.streams import NotSorted
+
+        with suppress(NotSorted):
+            return Stream(source, plan, catalogue, budget.keeping(_KEPT), progress).in_order()
     try:
         whole = read_whole(source, plan, catalogue=catalogue, limit=budget.whole, progress=progress)
         return BasketsInMemory(**vars(whole))

@@ -60,7 +60,7 @@ class Amount:
         return (self.epsilon, self.delta) if basic else (self.rho, self.approximate_delta)
 
     def fits(self, other: Amount, accounting: Accounting = Accounting.BASIC) -> bool:
-        """Whether `other` is at most this, in both numbers."""
+        """Whether `other` is at most this, in both numbers of the `accounting`."""
         pairs = zip(self.compared(accounting), other.compared(accounting), strict=True)
         return all(theirs <= ours for ours, theirs in pairs)
 
@@ -70,7 +70,7 @@ class Amount:
         return all(max(n.numerator.bit_length(), n.denominator.bit_length()) <= _LONGEST_NUMBER for n in self)
 
     def to_dict(self, *names: str) -> dict[str, float | str]:
-        """JSON-ready: floats for reading, exact texts beside them; of all numbers, or of those named."""
+        """JSON-ready: floats for reading, exact texts beside them; of all numbers, or of these `names`."""
         chosen = names or tuple(field.name for field in fields(self))
         numbers = {name: getattr(self, name) for name in chosen}
         readable = {name: rounded_up(value) if value >= 0 else float(value) for name, value in numbers.items()}
@@ -90,7 +90,7 @@ class Amount:
 
     @classmethod
     def granted(cls, epsilon: Fraction, delta: Fraction, approximate: Fraction | None = None) -> Amount:
-        """A total of (ε, δ) under zCDP accounting: ρ for δ less that of `approximate` parts, by default a half."""
+        """A total of (`epsilon`, `delta`) under zCDP: ρ for δ less that of `approximate` parts, by default a half."""
         share = delta / 2 if approximate is None else approximate
         if not 0 <= share < delta:
             raise BadParameter("zcdp accounting needs a delta above 0, and approximate_delta must be less than it.")
@@ -109,7 +109,7 @@ class Amount:
 
     @classmethod
     def total(cls, amounts: Iterable[Amount]) -> Amount:
-        """The sum."""
+        """The sum of the amounts."""
         return sum(amounts, cls())
 
     @classmethod
@@ -258,7 +258,7 @@ class Budget:
         return replace(left, epsilon=root, delta=left.approximate_delta)
 
     def left_of(self, dataset: str) -> str:
-        """What may still be charged to "shop" or "shop/north", in decimals."""
+        """What may still be charged to `dataset`, such as "shop" or "shop/north", in decimals."""
         return self.remaining_of(name_and_part(dataset)[1]).shown(self.accounting, short)
 
     @property
@@ -270,7 +270,7 @@ class Budget:
         return guaranteed(self.spent, self.accounting, self.granted.delta - self.granted.approximate_delta)
 
     def charging(self, part: str, amount: Amount) -> Budget:
-        """The budget after a charge, which may be negative, in settlements.
+        """The budget after `amount` is charged to `part`; the amount may be negative, in settlements.
 
         Raises BudgetExceeded, with what is missing, where it would be overspent; BadParameter for parts where the data
         set has none.
@@ -291,7 +291,9 @@ class Budget:
         return after
 
     def granting(self, granted: Amount) -> Budget:
-        """The budget with another total. Raises BudgetExceeded where one of its numbers falls once anything is charged.
+        """The budget with the total `granted`.
+
+        Raises BudgetExceeded where one of its numbers falls once anything is charged.
 
         So the last total is the largest of all that were in force. Otherwise results could decide to give up one number
         for the other, in several grants, and no total would be guaranteed (docs/proofs/ledger.md, section 1).

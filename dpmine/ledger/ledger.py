@@ -201,7 +201,7 @@ class Ledger:
             return records.all_budgets(connection)
 
     def known(self, dataset: str) -> Budget | None:
-        """One data set's budget; None where it was not granted, or where there is no ledger yet."""
+        """The budget of the data set `dataset`; None where it was not granted, or where there is no ledger yet."""
         name = name_and_part(dataset)[0]
         try:
             with self._database.reading() as connection:
@@ -256,7 +256,7 @@ class Ledger:
         return json.dumps({"datasets": datasets}, ensure_ascii=False, indent=2)
 
     def excerpt(self, dataset: str) -> dict[str, Any]:
-        """What `export` has of one data set, JSON-ready. Raises BadParameter for one that was not granted."""
+        """What `export` has of the data set `dataset`, JSON-ready. Raises BadParameter for one that was not granted."""
         with self._database.reading() as connection:
             return records.exported(connection, _granted(connection, dataset))
 
@@ -282,11 +282,11 @@ class KeyedLedger(Ledger):
         self._words = f"{title!r} {self._mark}" if title else self._mark
 
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:
-        """As `Ledger.charge`; raises AlreadyCharged."""
+        """Charges `guarantee` to `dataset` for the `job`, as `Ledger.charge`; raises AlreadyCharged."""
         return self._charge(dataset, guarantee, f"{job} {self._words}", "" if self._again else self._mark)
 
     def after(self, dataset: str, guarantee: Guarantee) -> Budget:
-        """As `Ledger.after`; raises AlreadyCharged."""
+        """What is left of `dataset` after a charge of `guarantee`, as `Ledger.after`; raises AlreadyCharged."""
         after = super().after(dataset, guarantee)
         with self._database.reading() as connection:
             if not self._again and records.charge_of(connection, *name_and_part(dataset), self._mark):

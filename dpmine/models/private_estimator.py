@@ -96,7 +96,10 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
         return self._charged_fit(X, y, units, SystemBits())
 
     def fit_charged(self, X: ArrayLike, y: ArrayLike, charge: Charge, units: Units | None = None) -> Self:
-        """`fit`, for what `charge` returned: once, with the parameters that were charged; else BadParameter."""
+        """`fit` to the rows X with answers y, for the `charge` that `charge` returned; `units` are as there.
+
+        Once, with the parameters that were charged; else BadParameter.
+        """
         name = None if units is None else units.name
         planned = self._planned(name, known_features(X))
         if planned.guarantee != charge.guarantee:  # a charge that was made before the columns were known is the most
@@ -126,7 +129,10 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
             self._require_declared(settings, self._private_count, features)
 
     def require_rows(self, rows: int, features: Sequence[str]) -> None:
-        """Raises what a fit to that many rows would raise whatever they hold, as far as public numbers say it."""
+        """Raises what a fit to that many `rows` with these `features` would raise, whatever the rows hold.
+
+        It raises as far as public numbers say it.
+        """
         self._require_rows(self._checked_settings(1, features), rows, features)
 
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
@@ -162,7 +168,10 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
             self._require_places(settings, count.places, self.rows_per_unit, features)
 
     def prefers(self, bounds: RenyiBounds, features: Sequence[str] | None = None) -> bool:  # noqa: ARG002 - some do
-        """Whether a fit can keep to these Rényi bounds, and is better so than by its ε and δ: by public numbers."""
+        """Whether a fit can keep to these Rényi `bounds`, and is better so than by its ε and δ.
+
+        It says so by public numbers, and by the names of the `features` where they matter.
+        """
         return False
 
     def keep_to(self, bounds: RenyiBounds) -> Self:

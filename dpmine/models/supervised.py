@@ -187,9 +187,7 @@ def checked_codes(
 def classes_note(classes: Sequence[object] | Labels | None) -> str:
     """The guarantee's note on the classes, given `classes` of `checked_labels` or `checked_codes`."""
     if classes is None:
-        return (
-            "the classes of y, and that exactly two occur, are taken as public: anything else is rejected with an error"
-        )
+        return "the classes to predict, and that just two occur, are taken as public: all else is an error"
     if len(classes) > 2:
         return "the classes are public; a label that is none of them, or missing, counts as the first"
     return "the two classes are public; a label that is neither, or missing, counts as the first"

@@ -98,7 +98,7 @@ class RunsPlan(Planned):
         axes.set_xlabel(f"runs at ε = {short(self.epsilon)} each")
         axes.set_ylabel(f"ε of all runs together (zcdp: at δ = {short(self.delta)})")
         axes.legend()
-        write_picture(figure, path)
+        write_picture(figure, path, f"ε of up to {self.runs:,} runs together, by basic and by zCDP accounting")
 
     def __str__(self) -> str:
         lines = [f"{self.runs:,} runs at ε = {short(self.epsilon)} each; δ = {short(self.delta)} for zcdp accounting:"]

@@ -156,7 +156,7 @@ class Plan(Planned):
         target = picture_target(path)
         figure = new_figure(8, 4.5)
         _draw(figure.subplots(), self, shape)
-        write_picture(figure, target)
+        write_picture(figure, target, "The probability that each mechanism finds the best itemset, by its lead")
 
     def __str__(self) -> str:
         parts = [_question(self), _table(self, _lead, proved=True), _LEGEND]

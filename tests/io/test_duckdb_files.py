@@ -14,6 +14,8 @@ from support.oracles.ingest import refused
 import dpmine
 from dpmine import Input
 from dpmine.errors import UnreadableFile
+from dpmine.io.open import open_source
+from dpmine.io.source import Columns
 
 if TYPE_CHECKING:
     import pytest
@@ -117,3 +119,14 @@ def test_a_damaged_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     query = Input(query="SELECT who, what FROM 'sales.parquet'", database="duckdb:///:memory:")
     with refused(UnreadableFile, "sales.parquet cannot be read: it is damaged"):
         dpmine.itemset_supports(query, size=1, unit="who", item="what")
+
+
+def test_rows_of_duckdb_come_in_small_pieces_from_one_thread() -> None:
+    """Each thread, and a batch of a million rows, hold tens of megabytes that no limit counts."""
+    query = "SELECT range AS number, current_setting('threads') AS threads FROM range(150000)"
+    query += " WHERE current_setting('temp_directory') = ''"  # nor may it write rows to files of its own
+    source = open_source(Input(query=query, database="duckdb:///:memory:"), Columns())
+    batches = list(source.batches(["number", "threads"]))
+    assert max(batch.num_rows for batch in batches) <= 2**16
+    assert sum(batch.num_rows for batch in batches) == 150_000
+    assert {*batches[0].column("threads").unique().to_pylist()} == {1}

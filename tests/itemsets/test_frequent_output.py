@@ -17,7 +17,9 @@ import pytest
 from support.command_line import assert_one_error, outcome_of
 
 import dpmine
-from dpmine.itemsets.release.picture import draw_matrix
+from dpmine.errors import BadParameter
+from dpmine.itemsets.release.picture import MOST_RULES, draw_matrix
+from dpmine.itemsets.release.rules import plain_rules
 from dpmine.planning.frequent import plan_frequent
 from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.page.bodies import body_of
@@ -193,6 +195,53 @@ def test_pictures_draw_each_listed_item_and_nothing_else(kind: str) -> None:
     lines = [line for line in axes.lines if len(line.get_xdata()) == 2]
     assert len(lines) == (4 if kind == "network" else 0)  # ab, ac, bc, and d with the other
     assert len(axes.patches) == {"bars": len(TRUE), "network": 0, "matrix": 8}[kind]
+
+
+def test_a_picture_of_rules_has_a_rectangle_for_each_around_its_point() -> None:
+    found = frequent(min_support=700)
+    rules = found.rules()
+    axes = found.plot(kind="rules")
+    assert 3 < len(rules) == len(axes.patches) == len(axes.lines) == len(axes.texts) - 1
+    for rule, box, point in zip(rules.itertuples(), axes.patches, axes.lines, strict=True):
+        (x,), (y,) = point.get_data()
+        assert (x, y) == (rule.noisy_support, rule.confidence)
+        interval = found.supports.by_itemset[rule.antecedents | rule.consequents][1]
+        ends = rule.confidence_low, rule.confidence_high
+        assert (box.get_x(), box.get_x() + box.get_width()) == interval
+        assert (box.get_y(), box.get_y() + box.get_height()) == pytest.approx(ends)
+    names = axes.texts[-1].get_text().splitlines()
+    assert names[0] == f"1  {', '.join(sorted(rules.antecedents[0]))} → {', '.join(sorted(rules.consequents[0]))}"
+    with pytest.raises(BadParameter, match="all subsets"):
+        found.without_subsets().plot(kind="rules")
+
+
+def test_top_itemsets_draw_rules_where_they_were_asked_for() -> None:
+    run: dict[str, Any] = {"k": 1, "epsilon": 50, "catalogue": ["a", "b", "c", "d"], "release_support": 1, "size": 2}
+    found = dpmine.top_itemsets([["a", "b"]] * 3000, rules=True, **run)
+    axes = found.plot(kind="rules")
+    assert len(axes.patches) == len(found.rules()) == 2
+    assert axes.get_title() == found.plot().get_title()
+    with pytest.raises(BadParameter, match="rules=True"):
+        dpmine.top_itemsets([["a", "b"]] * 3000, **run).plot(kind="rules")
+    with pytest.raises(BadParameter, match="'bars' or 'rules'"):
+        found.plot(kind="matrix")
+
+
+def test_the_page_draws_rules_with_the_numbers_of_their_table() -> None:
+    found = frequent(min_support=700)
+    document = {**found.to_dict(), "rules": plain_rules(found.rules())}
+    body = body_of("frequent-itemsets", document, CUSTOMERS)
+    picture, rules = body.charts[-1], body.tables[-1]
+    drawn = len(found.rules())
+    for text in (picture.narrow, picture.wide):
+        assert text.count("<rect") == text.count("<circle") == drawn
+        assert re.findall(r">(\d+)</text>", text.partition("<circle")[2].partition('fill: var(--muted)">conf')[0]) == (
+            list(rules.columns["No."])
+        )
+    assert f"at most {MOST_RULES} are drawn" in picture.caption
+    assert body_of("frequent-itemsets", found.to_dict(), CUSTOMERS).charts == body.charts[:-1]
+    altered = {**document, "itemsets": document["itemsets"][:1]}
+    assert "The stored result cannot be shown" in body_of("frequent-itemsets", altered, CUSTOMERS).answer
 
 
 def test_a_network_of_maximal_itemsets_has_their_items() -> None:

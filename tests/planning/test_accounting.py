@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +86,7 @@ def test_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     outcome = run("plan", "--runs", "52", "--epsilon", "0.1", "--plot", str(picture), "--format", "json")
     assert outcome.status == 0
     assert json.loads(outcome.out) == plan_runs(52, epsilon="0.1").to_dict()
-    assert "zcdp" in picture.read_text()
+    assert re.search(r"<title id=.title.>ε of up to 52 runs together, .*</title>.*zcdp", picture.read_text(), re.DOTALL)
     assert run("plan", "--noise", "100").out == f"{plan_noise(100)}\n"
     for options in (["--runs", "3", "--noise", "4"], ["--runs", "3", "--size", "2"], ["--noise", "3", "--gap", "2"]):
         refused = run("plan", *options)

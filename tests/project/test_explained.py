@@ -36,14 +36,16 @@ def calls() -> Iterator[tuple[str, Any]]:
 
 
 def methods() -> Iterator[tuple[str, Any]]:
-    """The methods that the reference pages show."""
-    for page in shown():
-        module, _, name = page.name.rpartition(".")
+    """The public methods of all classes that users make or get."""
+    imported = (f"{module}.{name}" for module in MODULES for name in importlib.import_module(module).__all__)
+    for full in (*imported, *(page.name for page in shown())):
+        module, _, name = full.rpartition(".")
         kind = getattr(importlib.import_module(module), name)
-        for member in page.members or [each for each in vars(kind) if page.members is not None and each[0] != "_"]:
-            value = getattr(kind, member, None)
-            if inspect.isroutine(value):
-                yield f"{name}.{member}", value
+        if inspect.isclass(kind) and not issubclass(kind, (Exception, Warning, enum.Enum)):
+            for member in (each for each in dir(kind) if each[0] != "_"):
+                method = getattr(kind, member)
+                if inspect.isroutine(method) and (method.__module__ or "").startswith("dpmine."):
+                    yield f"{name}.{member}", method
 
 
 def parameters(call: Any) -> list[str]:
@@ -61,6 +63,16 @@ def test_every_argument_has_an_entry(name: str) -> None:
     assert ELSEWHERE.search(documentation) is None
 
 
+OF_OTHERS = [name for name in METHODS if name.startswith(("Universe.", "Declared."))]
+"""Methods that users write, or that call what users wrote."""
+
+
+@every("name", OF_OTHERS)
+def test_every_argument_of_what_users_write_has_an_entry(name: str) -> None:
+    entries = {each for names in ENTRY.findall(inspect.getdoc(METHODS[name]) or "") for each in names.split(", ")}
+    assert [each for each in parameters(METHODS[name]) if each not in entries] == []
+
+
 @every("name", METHODS)
 def test_methods_speak_of_their_arguments(name: str) -> None:
     words = set(re.findall(r"\w+", inspect.getdoc(METHODS[name]) or ""))
@@ -69,7 +81,8 @@ def test_methods_speak_of_their_arguments(name: str) -> None:
 
 def test_most_calls_are_looked_at() -> None:
     assert len(CALLS) > 30
-    assert len(METHODS) > 30
+    assert len(METHODS) > 250
+    assert len(OF_OTHERS) > 10
 
 
 SHARED = """Shared.

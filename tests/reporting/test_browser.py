@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import axe_playwright_python
 import pytest
-from reporting.browser import chromium, needs_chromium
+from reporting.browser import AXE, chromium, needs_chromium
 from reporting.jobs import ALL, Folder, job
 from reporting.test_page import HOSTILE_NAMES, hostile_page
 
@@ -16,10 +14,10 @@ from dpmine.reporting.page.render import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = [pytest.mark.slow, needs_chromium]
 
-AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 VIEWS = [(width, theme) for width in (400, 900, 1600) for theme in ("light", "dark")]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from reporting.jobs import AGES, ALL, PAIRS, RULE, TARGET, WEIGHTS, job
 from support.cases import every
+from support.command_line import outcome_of
 
 import dpmine
 from dpmine.errors import BadData, BadParameter, BudgetExceeded, UnreadableFile
@@ -15,6 +16,8 @@ from dpmine.privacy import ExPostGuarantee
 from dpmine.reporting.batch import checked_batch
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from reporting.jobs import Folder
 
 
@@ -160,3 +163,36 @@ def test_parts_must_be_granted_before(folder: Folder) -> None:
     report = folder.run(job(**AGES), dataset='"shop/north"')
     assert report.budget is not None
     assert report.budget.charged["north"].epsilon == 1000
+
+
+SALES = "who,day,what\na,SECRET,tea\nb,1.3.2026,bread\n"
+DAYS = """
+[budget]
+ledger = "sqlite:///FOLDER/b.db"
+dataset = "shop"
+epsilon = 4
+delta = 1e-5
+unit = "who"
+[inputs]
+sales = "FOLDER/sales.csv"
+[[job]]
+kind = "top-itemset"
+name = "Best"
+input = "sales"
+unit = "who"
+item = "what"
+types = "day=date"
+where = "day > DATE '2026-01-01'"
+epsilon = 1
+delta = 1e-6
+"""
+
+
+def test_a_dry_run_says_what_becomes_of_dates(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """German dates are dropped: the notice is fixed, and no cell is read or quoted."""
+    (tmp_path / "sales.csv").write_text(SALES, encoding="utf-8")
+    (tmp_path / "jobs.toml").write_text(DAYS.replace("FOLDER", str(tmp_path)), encoding="utf-8")
+    done = outcome_of(capfd)("report", str(tmp_path / "jobs.toml"), "--dry-run")
+    assert done.status == 0, done.err
+    assert done.err.count("a value of a text column that does not fit its type counts as missing") == 1
+    assert "SECRET" not in done.err + done.out

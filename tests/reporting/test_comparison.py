@@ -123,7 +123,7 @@ def test_what_stands_out_in_any_part_is_counted_in_all(shop: Shop) -> None:
         "two of the parts north (region = 'N'), south (region = 'S').",
         "One customer is one value of “customer”",
         "Each group chose itemsets by limited domain. Every group then counted all of them",
-        "That is ε = 5000, δ = 0.01",
+        "The guarantee of the page is ε = 5000, δ = 0.01",
     ):
         assert said in page.text, said
 

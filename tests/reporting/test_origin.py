@@ -115,7 +115,7 @@ def test_charges_are_seen_without_unfolding(folder: Folder) -> None:
     report = folder.run(*(job(**options) for options in ALL.values()))
     html = render(report, today=DAY)
     unfolded = Page(re.sub(r"<details>.*?</details>", "", html, flags=re.DOTALL)).text
-    shares = [float(share) for share in re.findall(r"It took ([\d.]+) % of the budget", unfolded)]
+    shares = [float(share) for share in re.findall(r"It was charged ([\d.]+) % of the budget", unfolded)]
     assert report.budget is not None
     granted, charges = report.budget.granted, [outcome.charge for outcome in report.outcomes]
     parts = [max(each.epsilon / granted.epsilon, each.delta / granted.delta) for each in charges]
@@ -169,11 +169,11 @@ def test_all_sentences_use_the_label(folder: Folder) -> None:
         "with differential privacy for each buyer",
         "Each buyer, with all data of that buyer.",
         "One buyer is one value of “customer”; rows without a value are left out.",
-        "About 30 buying people have",
+        "About 30 buying people (88.2 %) have",
         "All numbers together are right within ±",
         "Buying people, about",
         "Number of buying people in each bin of age",
-        "For k buying people it is k times the ε.",
+        "For k buying people, the ε is k times as large.",
         "The budget of shop, for each buyer",
     ):
         assert said in text, said
@@ -192,7 +192,7 @@ def test_what_one_unit_is(folder: Folder) -> None:
     text = Page(render(folder.run(job(**rows), unit=None), today=DAY)).text
     assert text.count("Each row of the data is protected by itself.") == 1
     assert "count together: the guarantee is the same" not in text
-    assert "is protected by twice the ε, and so is a family of two" in text
+    assert "the guarantee is weaker: twice the ε. The same holds for a family of two" in text
     text = Page(render(folder.run(job(**rows), unit=None, unit_label='"visit"'), today=DAY)).text
     assert text.count("One visit is one row.") == 1
 

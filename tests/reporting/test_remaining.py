@@ -51,16 +51,21 @@ def test_nothing_useful_is_left() -> None:
 
 def test_what_the_page_says(folder: Folder) -> None:
     page = Page(render(folder.run(job(**RULE), epsilon="2500"), today=DAY)).text
-    assert "of the budget. It suffices to run one of these again: “Rule” (once)." in page
+    assert "of the budget is left. That suffices to run one of these again: “Rule” (once)." in page
     page = Page(render(folder.run(job(**RULE | {"name": "Other", "epsilon": 1500}), epsilon="2500"), today=DAY)).text
-    assert "Nothing more: the budget is used up." in page
+    assert "Nothing more can be run: the budget is used up." in page
 
 
 LIMITS = [
     ("basic", "2.5", "leaves ε = 1.5, δ = 0.01 to further jobs of this file.", "again: “Rule” (once)."),
-    ("basic", "1", "leaves ε = 0, δ = 0.01 to further jobs", "Nothing more: the total of the job file is used up."),
+    (
+        "basic",
+        "1",
+        "leaves ε = 0, δ = 0.01 to further jobs",
+        "Nothing more can be run: the total of the job file",
+    ),
     ("zcdp", "5.5", "leaves ρ = 0.7753 to further jobs", "again: “Rule” (once)."),
-    ("zcdp", "4", "leaves ρ = 0.2807 to further jobs", "It does not suffice to run any job of this page again."),
+    ("zcdp", "4", "leaves ρ = 0.2807 to further jobs", "That does not suffice to run any job of this page again."),
 ]
 """Accounting, the file's total at δ = 0.01, and what the page says; the job is charged ε = 1, which is ρ = 1/2."""
 

@@ -281,14 +281,20 @@ class Claim:
         return float(2 * positive("rho", self.rho)) ** 0.5 if self.rho is not None else 1.0
 
     def worst_event(self, above: FloatArray, below: FloatArray) -> tuple[int, Evidence]:
-        """The place of the event that shows most, and what it shows; see `Form.of_events`. Requires: at least one."""
+        """The place of the event that shows most, and what it shows; see `Form.of_events`. Requires: at least one.
+
+        `above` are the lower bounds of events' probabilities on one side, `below` the upper bounds on the other.
+        """
         figures = self.form.of_events(above, below)
         excess = figures.measured - figures.claimed
         place = int(np.argmax(np.where(excess == excess.max(), figures.hint, -inf)))  # the first of equal ones
         return place, self._evidence(figures, place)
 
     def least(self, above: FloatArray, below: FloatArray) -> Evidence:
-        """What is shown by the least telling of several bounds, one of which holds; see `joint_bounds`."""
+        """What is shown by the least telling of several bounds, one of which holds; see `joint_bounds`.
+
+        `above` are the lower bounds of probabilities on one side, `below` the upper bounds on the other.
+        """
         return self._evidence(self.form.of_corners(above, below), 0)
 
     def of_laws(self, left: FloatArray, right: FloatArray) -> Evidence:

@@ -167,7 +167,7 @@ class ScoreVectors:
         return iter(dict.fromkeys(filter(self._admits, pairs)))
 
     def changed(self, pair: Vectors, bits: BitSource) -> Vectors | None:
-        """One score or one move changed, or a candidate more or less."""
+        """The `pair` with one score or one move changed, or a candidate more or less, drawn from `bits`."""
         scores, moves, place = list(pair.scores), list(pair.moves), uniform_below(len(pair.scores), bits=bits)
         sensitivity = positive("sensitivity", self.sensitivity)
         match uniform_below(5, bits=bits):
@@ -242,7 +242,7 @@ class CountTables(ScoreVectors):
     sparse: bool = False
 
     def formed(self, scores: Iterable[Fraction]) -> object:
-        """A list, or a dict with labels such as "a0"."""
+        """The `scores` as a list, or as a dict with labels such as "a0"."""
         counts = [int(score) for score in scores]
         return {f"a{place}": count for place, count in enumerate(counts) if count} if self.sparse else self.form(counts)
 
@@ -294,7 +294,7 @@ class RowSets:
         return iter(dict.fromkeys(pairs))
 
     def changed(self, pair: Rows, bits: BitSource) -> Rows | None:
-        """One row changed, more or less; or the unit's."""
+        """The `pair` with one row changed, more or less, or the unit's; drawn from `bits`."""
         rows = list(pair.rows)
         match uniform_below(4, bits=bits):
             case 0 if rows:

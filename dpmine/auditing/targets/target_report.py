@@ -119,7 +119,7 @@ class TargetReport(ShownAsText):
         """
         figure = new_figure(6.4, 4.2)
         _draw(figure.subplots(), self)
-        write_picture(figure, path)
+        write_picture(figure, path, "The measured privacy profile of the worst pair beside the claimed one")
 
     def __str__(self) -> str:
         evidence = self.evidence

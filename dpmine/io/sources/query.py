@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain, islice
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dpmine.io.sources.databases import Database
 
 _ROWS = 2**16  # in a batch
+_BATCHES_CACHED = 16  # whose blocks DuckDB may keep of a database's file
 _KINDS = "duckdb:///shop.duckdb, duckdb:///:memory: (for several files), sqlite:///shop.db or postgresql://user@host/database"
 _MEMORY = ":memory:"
 _TABLES = "SELECT table_name FROM information_schema.tables ORDER BY table_name"
@@ -117,7 +118,7 @@ def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], So
     def opened() -> Iterator[DuckDBPyConnection]:
         failed: list[DpmineError] = []
         with duckdb.connect(path, read_only=path != _MEMORY, config={**CLOSED}) as connection:
-            connection.execute("SET explain_output = 'all'")
+            connection.execute("SET explain_output = 'all'; SET streaming_buffer_size = '1MB'")
             for name, source in files.items():
                 connection.register(name, _stream(source, failed))
             try:
@@ -133,7 +134,7 @@ def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], So
 
     def rows(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         with _explained(shown, duckdb.Error), opened() as connection:
-            yield from pa.RecordBatchReader.from_stream(connection.sql(_selected(statement, names)))
+            yield from _streamed(connection, _selected(statement, names))
 
     with _explained(shown, duckdb.Error, tables, files), opened() as connection:
         for name in _files_in(statement, connection):
@@ -146,6 +147,23 @@ def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], So
     of_files = dict.fromkeys(chain.from_iterable(source.cautions(()) for source in files.values()))
     cautions = (*of_files, *_cautions(statement, *_FAILING, fails=bool(_PLANNED.search(plan))))
     return ArrowSource(schema.remove_metadata(), rows, repeatable=True, notices=cautions, header_hint=hint)
+
+
+def _streamed(connection: DuckDBPyConnection, statement: str) -> Iterator[pa.RecordBatch]:
+    for number, batch in enumerate(connection.sql(statement).to_arrow_reader(_ROWS)):
+        if number % _BATCHES_CACHED == 0:
+            _empty_cache(connection)
+        yield batch
+
+
+def _empty_cache(connection: DuckDBPyConnection) -> None:
+    """Let go the blocks of a file that DuckDB keeps: a limit that stands could end a run because of the data."""
+    from duckdb import Error
+
+    with connection.cursor() as cursor:
+        with suppress(Error):  # what the query itself holds stays
+            cursor.execute("SET memory_limit = '16MB'")
+        cursor.execute("RESET memory_limit")
 
 
 def named_files(query: object, database: object) -> list[str]:

@@ -114,8 +114,8 @@ class PartitionedBaskets(Transactions):
         return self._changed(Baskets.unions, self.labels)
 
     def _changed(self, change: Callable[[Baskets], Baskets], labels: pa.Array) -> PartitionedBaskets:
-        """Every partition changed, unit by unit, in a temporary file of its own; takes one pass."""
-        compact, census = CompactFile(), Census()
+        """Every partition changed, unit by unit; takes one pass."""
+        compact, census = CompactFile(self.budget.packed), Census()
         for part in map(change, self.parts()):
             census.add(part)
             compact.append(PackedBaskets.of(part))
@@ -242,7 +242,8 @@ class PartitionedMiner(SupportSource):
 
     @cached_property
     def _projector(self) -> Projector:
-        return Projector(self._baskets.parts, self._code_of, self._baskets.budget.projection)
+        budget = self._baskets.budget
+        return Projector(self._baskets.parts, self._code_of, budget.projection, budget.conditional)
 
     def _groups(self, threshold: int) -> Iterator[Projected]:
         """The conditional databases of the items that reach the threshold and are not resident."""

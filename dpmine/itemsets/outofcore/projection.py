@@ -53,10 +53,16 @@ class Projected:
 class Projector:
     """Cuts the ranks into ranges whose conditional databases fit into memory, and makes these."""
 
-    def __init__(self, parts: Callable[[], Iterator[Baskets]], code_of: NDArray[np.int32], limit: int) -> None:
-        """Requires: `code_of` holds the codes by rank. Databases take `limit` bytes. Takes one pass over the parts."""
+    def __init__(
+        self, parts: Callable[[], Iterator[Baskets]], code_of: NDArray[np.int32], limit: int, largest: int = 0
+    ) -> None:
+        """Requires: `code_of` holds the codes by rank. Takes one pass over the parts.
+
+        Databases take `limit` bytes together; that of a single rank may take `largest`.
+        """
         self._all_parts = parts
         self._limit = limit
+        self._largest = max(limit, largest)
         self._code_of = code_of
         self._rank_of = np.empty(len(code_of), np.int32)
         self._rank_of[code_of] = np.arange(len(code_of), dtype=np.int32)
@@ -68,12 +74,13 @@ class Projector:
     def ranges(self, first: int, end: int) -> Iterator[range]:
         """Ranges that cover the ranks `first` … `end` − 1; BadParameter where one rank's database does not fit."""
         costs = PROJECTED_ENTRY * self._entries[first:end] + PROJECTED_ROW * self._rows[first:end]
-        if costs.max(initial=0) > self._limit:
+        if costs.max(initial=0) > self._largest:
             raise BadParameter(_TOO_LARGE)
         totals = np.concatenate([[0], np.cumsum(costs)])
         start = 0
         while start < len(costs):
             stop = int(np.searchsorted(totals, totals[start] + self._limit, side="right")) - 1
+            stop = max(stop, start + 1)
             yield range(first + start, first + stop)
             start = stop
 

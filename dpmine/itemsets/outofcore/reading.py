@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from dpmine.itemsets.transactions.memory import MemoryBudget
 
 
+_LARGEST_CHUNK = 1 << 26
+"""Bytes of lines that are coded at a time, however much memory there is: larger arrays would take new pages each time."""
 _PROBE = 2**20  # bytes
 _WAYS_WHEN_UNKNOWN = 64
 
@@ -58,17 +61,17 @@ class Stream:
         """
         if batches is not None:
             return self.in_any_order(batches)
-        try:
+        with suppress(NotSorted):  # left before the next pass: an error being handled holds the first one's reader
             return self.in_order()
-        except NotSorted:
-            return self.in_any_order(self.batches())
+        return self.in_any_order(self.batches())
 
     def in_order(self) -> Transactions:
         """The transactions of units in ascending order; raises NotSorted.
 
-        In memory where they fit there once they are coded, else in a temporary file.
+        In memory where they fit there once they are coded, else in parts.
         """
-        codes, census, gathered, compact = self._codes(), Census(), Gathered(self.budget.gathered), CompactFile()
+        codes, census, gathered = self._codes(), Census(), Gathered(self.budget.gathered)
+        compact = CompactFile(self.budget.packed)
         for lines in whole_units(self._lines(self._followed(self.batches()), codes), self.plan, self.budget.chunk // 2):
             part = baskets_in(lines, self.plan)
             census.add(part)
@@ -88,7 +91,7 @@ class Stream:
         codes, census, units = self._codes(), Census(), self.plan.unit_columns
         parts = scattered(self._lines(self._followed(batches), codes), units, self._ways())
         labels, places = codes.final()
-        compact = CompactFile()
+        compact = CompactFile(self.budget.packed)
         pa.default_memory_pool().release_unused()  # what Arrow keeps after reading would count twice
         for lines in settled(parts, units, self.budget.chunk):
             baskets = baskets_in(recoded(lines, places), self.plan, labels)
@@ -110,7 +113,8 @@ class Stream:
         return ItemCodes(self.catalogue, self.budget.labels)
 
     def _lines(self, batches: Iterable[pa.RecordBatch], codes: ItemCodes) -> Iterator[pa.Table]:
-        return lines_of(chunks(batches, self.plan, self.budget.chunk // 2), self.source, self.plan, codes)
+        size = min(self.budget.chunk // 2, _LARGEST_CHUNK)
+        return lines_of(chunks(batches, self.plan, size), self.source, self.plan, codes)
 
     def _followed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return followed(batches, self.source, self.progress)

@@ -21,7 +21,7 @@ import pyarrow as pa
 from dpmine.errors import UnreadableFile
 from dpmine.io.arrow import integer_array
 from dpmine.itemsets.ingest.encode import sort_rows
-from dpmine.itemsets.outofcore.streams import cost_of, require_room
+from dpmine.itemsets.outofcore.streams import PackedBaskets, cost_of, require_room
 from dpmine.itemsets.transactions.hashes import line_hashes
 from dpmine.itemsets.transactions.interface import Baskets, starts_of
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
-
-    from dpmine.itemsets.outofcore.streams import PackedBaskets
 
     Number = TypeVar("Number", bound=np.generic)
     from collections.abc import Iterable, Iterator
@@ -184,26 +182,34 @@ def settled(parts: list[Partition], unit: tuple[str, ...], limit: int, depth: in
 
 
 class CompactFile:
-    """Baskets in a temporary file, at about 5 bytes an item; the file is made for the first of them."""
+    """Baskets in parts, at about 5 bytes an item: in memory up to a limit in bytes, the others in a temporary file.
 
-    def __init__(self) -> None:
-        self._parts: list[tuple[tuple[Extent, Extent, Extent], int]] = []
+    The file is made for the first of them.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._parts: list[tuple[PackedBaskets | tuple[Extent, ...], int]] = []
+        self._room = limit
 
     @cached_property
     def _file(self) -> SpillFile:
         return SpillFile()
 
     def append(self, part: PackedBaskets) -> None:
-        """Write the baskets of some units to the file."""
-        items, baskets, units = map(self._file.append, part[:3])
-        self._parts.append(((items, baskets, units), part.empty_units))
+        """Keep the baskets of some units, or write them to the file."""
+        self._room -= sum(array.nbytes for array in part[:3])
+        kept = part if self._room >= 0 else tuple(map(self._file.append, part[:3]))
+        self._parts.append((kept, part.empty_units))
 
     def parts(self, labels: pa.Array, unit: str, places: NDArray[np.int32] | None = None) -> Iterator[Baskets]:
         """The baskets part by part; the item of code c is labels[places[c]], or labels[c]."""
-        for extents, empty_units in self._parts:
-            items, baskets, units = (self._file.read_array(extent, np.int32) for extent in extents)
+        for kept, empty_units in self._parts:
+            items, baskets, units = kept[:3] if isinstance(kept, PackedBaskets) else map(self._read, kept)
             starts = starts_of(baskets)
             if places is not None:
                 items = places[items]
                 sort_rows(items, starts)
             yield Baskets(labels, items, starts, starts_of(units), unit, empty_units)
+
+    def _read(self, extent: Extent) -> NDArray[np.int32]:
+        return self._file.read_array(extent, np.int32)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.noise import LEVEL
-from dpmine.itemsets.release.results import item_lists, listed_items, printable
+from dpmine.itemsets.release.results import drawn_rules, item_lists, listed_items, printable
 from dpmine.itemsets.release.supports import in_order
 from dpmine.markup import html_table
 from dpmine.parameters import exact_number, named
@@ -34,14 +34,6 @@ class RuleMetric(StrEnum):
     LIFT = "lift"
     LEVERAGE = "leverage"
     CONVICTION = "conviction"
-
-
-class Picture(StrEnum):
-    """How the itemsets are drawn."""
-
-    BARS = "bars"
-    NETWORK = "network"
-    MATRIX = "matrix"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,17 +183,21 @@ class FrequentItemsets:
             ax: matplotlib axes; None for new ones, whose picture is `plot().figure`.
             kind: "bars" of the noisy supports with their intervals; a "network" of items, where a line is a listed
                 pair; or a "matrix" of pairs. What is not certain is pale or hatched. Where the best k were asked for,
-                that is what may have no support at all.
+                that is what may have no support at all. "rules" draws the 20 surest of `rules()` by support and
+                confidence, each in a rectangle: all rectangles together hold the true numbers with probability 0.95.
 
-        Returns the axes, titled with the guarantee. Raises BadParameter where there is no such kind.
+        Returns the axes, titled with the guarantee. Raises BadParameter where there is no such kind, and for rules of
+        maximal itemsets alone.
         """
-        from dpmine.itemsets.release.picture import draw_itemsets, draw_matrix, draw_network
+        from dpmine.itemsets.release.picture import Picture, draw_itemsets, draw_matrix, draw_network, draw_rules
 
         drawn, title = named(Picture, "kind", kind), str(self.guarantee)
         certain = self.certain or tuple(low > 0 for low, _ in self.intervals)
         if drawn is Picture.BARS:
             names = [listed_items(in_order(itemset)) for itemset in self.itemsets]
             return draw_itemsets(ax, names, self.noisy_supports, self.intervals, title, certain=certain)
+        if drawn is Picture.RULES:
+            return draw_rules(ax, drawn_rules(self.rules(), self.supports), title)
         items = list(dict.fromkeys(printable(item) for itemset in self.itemsets for item in in_order(itemset)))
         pairs = {
             tuple(map(printable, in_order(itemset))): (value, sure)

@@ -1,12 +1,13 @@
-"""Pictures of itemsets: bars with intervals, or ranks where no supports were released; a network, a matrix of pairs.
+"""Pictures of itemsets: bars with intervals, or ranks; a network or a matrix of pairs; rules by support and confidence.
 
 Names are never read as formulas, whatever characters they hold.
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
 from math import cos, pi, sin
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dpmine.io.atomic import new_figure
 
@@ -26,8 +27,27 @@ _WIDEST = 6
 """Points of the line of the largest support."""
 _MOST_ITEMS = 40
 """That a network or a matrix can show, those of the largest supports."""
+MOST_RULES = 20
+"""That a picture shows, the surest ones."""
 Pairs: TypeAlias = "Mapping[tuple[str, ...], tuple[int, bool]]"
 """Noisy supports by the names of the two items, and whether they are certain to be as large as was asked."""
+
+
+class Picture(StrEnum):
+    """What is drawn of a list."""
+
+    BARS = "bars"
+    NETWORK = "network"
+    MATRIX = "matrix"
+    RULES = "rules"
+
+
+class DrawnRule(NamedTuple):
+    """A rule's name, and its support and confidence: released value, lower end and upper end."""
+
+    name: str
+    support: tuple[int, int, int]
+    confidence: tuple[float, float, float]
 
 
 def draw_itemsets(
@@ -116,6 +136,25 @@ def draw_matrix(axes: Axes | None, items: Sequence[str], pairs: Pairs, title: st
     axes.set_xlim(-0.5, max(1, len(shown)) - 0.5)
     axes.set_ylim(max(1, len(shown)) - 0.5, -0.5)
     axes.set_aspect("equal")
+    _finish(axes, title)
+    return axes
+
+
+def draw_rules(axes: Axes | None, rules: Sequence[DrawnRule], title: str) -> Axes:
+    """A numbered point for each rule, in a rectangle that holds its true support and confidence; names at the right."""
+    axes = new_figure(10, 5).subplots() if axes is None else axes
+    shown = rules[:MOST_RULES]
+    for number, (_, (x, left, right), (y, low, high)) in enumerate(shown, 1):
+        size = right - left, high - low
+        axes.bar(left, size[1], size[0], low, align="edge", facecolor=(*_RED_GREEN_BLUE, 0.12), edgecolor=_COLOUR)
+        axes.plot(x, y, "o", color=_ENDS, markersize=3)
+        axes.annotate(str(number), (x, y), (3, 3), textcoords="offset points", fontsize=8)
+    axes.set_xlim(0, 1.05 * max([1, *(rule.support[2] for rule in shown)]))
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("noisy support in units, and its interval")
+    axes.set_ylabel("confidence, and its interval")
+    names = "\n".join(f"{number}  {_short(rule.name)}" for number, rule in enumerate(shown, 1))
+    axes.text(1.02, 1, names, transform=axes.transAxes, va="top", fontsize=8, linespacing=1.5, parse_math=False)
     _finish(axes, title)
     return axes
 

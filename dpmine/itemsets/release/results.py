@@ -11,7 +11,7 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.release.rules import about_several_baskets
 from dpmine.itemsets.release.supports import Consistency, in_order
 from dpmine.markup import html_table
-from dpmine.parameters import named
+from dpmine.parameters import named, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
 
+    from dpmine.itemsets.release.picture import DrawnRule
     from dpmine.itemsets.release.supports import BudgetSplit, Interval, Item, Itemset, SupportRelease
     from dpmine.markup import Document
     from dpmine.parameters import Number
@@ -178,10 +179,8 @@ class TopItemsets:
         """
         from dpmine.itemsets.release.rules import association_rules
 
-        if self.supports is None or not self._has_subsets:
-            raise BadParameter("This result has no rules: ask for release_support and rules=True in the run.")
         return association_rules(
-            self.supports, units=self.units, min_confidence=min_confidence, several_baskets=self.several_baskets
+            self._of_rules(), units=self.units, min_confidence=min_confidence, several_baskets=self.several_baskets
         )
 
     def to_dict(self) -> Document:
@@ -251,18 +250,25 @@ class TopItemsets:
             }
         )
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Bars of the noisy supports with their intervals; where none were released, the ranks. Released facts only.
+    def plot(self, ax: Axes | None = None, *, kind: str = "bars") -> Axes:
+        """A picture of released facts only.
 
         Args:
             ax: matplotlib axes; None for new ones, whose picture is `plot().figure`.
+            kind: "bars" of the noisy supports with their intervals, or the ranks where none were released. "rules"
+                draws the 20 surest of `rules()` by support and confidence, each in a rectangle: all rectangles together
+                hold the true numbers with probability 0.95.
 
-        Returns the axes, titled with the guarantee. Names are shortened to 60 characters.
+        Returns the axes, titled with the guarantee. Names are shortened to 60 characters. Raises BadParameter for
+        another kind, and for rules of a result that has none.
         """
-        from dpmine.itemsets.release.picture import draw_itemsets
+        from dpmine.itemsets.release.picture import Picture, draw_itemsets, draw_rules
 
+        title = f"{self.mechanism}; {self.guarantee}"
+        if one_of("kind", kind, (Picture.BARS, Picture.RULES)) == Picture.RULES:
+            return draw_rules(ax, drawn_rules(self.rules(), self._of_rules()), title)
         names = [row.names for row in self._rows(self.itemsets)]
-        return draw_itemsets(ax, names, self.noisy_supports, self.intervals, f"{self.mechanism}; {self.guarantee}")
+        return draw_itemsets(ax, names, self.noisy_supports, self.intervals, title)
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self._rows(self.itemsets)), *self._remarks()])
@@ -302,6 +308,12 @@ class TopItemsets:
         """Whether there are supports of all subsets, of which rules are made."""
         return self.supports is not None and self.supports.consistency is Consistency.MONOTONE
 
+    def _of_rules(self) -> SupportRelease:
+        """The supports of all subsets, of which rules are made; BadParameter where there are none."""
+        if self.supports is None or not self._has_subsets:
+            raise BadParameter("This result has no rules: ask for release_support and rules=True in the run.")
+        return self.supports
+
     def _details(self) -> Document:
         """What is only there where it was asked for."""
         details: Document = {} if self.budget is None else {"budget": self.budget.to_dict()}
@@ -333,6 +345,20 @@ def type_name(kind: pa.DataType | None) -> str:
         return ""
     name = str(kind)
     return ("uint64" if name == "uint64" else "int64") if "int" in name else "string"
+
+
+def drawn_rules(rules: pd.DataFrame, supports: SupportRelease) -> list[DrawnRule]:
+    """The rules of a frame, with the intervals of the supports that they are made of."""
+    from dpmine.itemsets.release.picture import DrawnRule
+
+    known = supports.by_itemset
+    columns = ("antecedents", "consequents", "confidence", "confidence_low", "confidence_high")
+    drawn = []
+    for left, right, *confidence in rules[list(columns)].itertuples(index=False):
+        value, interval = known[left | right]
+        sides = " → ".join(listed_items(in_order(side)) for side in (left, right))
+        drawn.append(DrawnRule(sides, (value, *interval), tuple(confidence)))
+    return drawn
 
 
 def listed_items(items: Iterable[Item]) -> str:

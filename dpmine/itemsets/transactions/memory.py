@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -41,6 +41,8 @@ PROJECTED_ENTRY = 32
 PROJECTED_ROW = 48
 """Bytes a row of a conditional database takes, its miner included."""
 
+_PACKINGS = 4
+"""Sets of packed baskets at a time, at most: those read, and what is made of them."""
 _ORDER = 40
 """Bytes an itemset takes for its place among those of other sizes, while these are put in order."""
 _REFERENCES = 56
@@ -71,6 +73,8 @@ class MemoryBudget:
         projection: for the conditional databases mined at a time, and their miner.
         listing: for lists of itemsets of all sizes, whatever else is held.
         indivisible: for what cannot be read or kept in parts: a column of a row group, the items of a catalogue.
+        packed: for parts of baskets, kept apart as compactly as in temporary files, before such files are written.
+        conditional: for the conditional database of one item, where that takes more than `projection`.
     """
 
     whole: int
@@ -82,6 +86,8 @@ class MemoryBudget:
     projection: int
     listing: int
     indivisible: int = 2**63 - 1
+    packed: int = 0
+    conditional: int = 0
 
     @classmethod
     def of(cls, memory: int | str | None) -> MemoryBudget:
@@ -97,6 +103,17 @@ class MemoryBudget:
             projection=size // 4,
             listing=size // 5,
             indivisible=size * 3 // 4,
+        )
+
+    def keeping(self, limit: int) -> MemoryBudget:
+        """The same, but baskets and miners of at most `limit` bytes each: other baskets are kept in packed parts."""
+        return replace(
+            self,
+            packed=max(0, self.gathered - limit) // _PACKINGS,
+            conditional=self.all_resident - 2 * limit,
+            gathered=min(self.gathered, limit),
+            all_resident=min(self.all_resident, limit),
+            resident=min(self.resident, limit),
         )
 
 

@@ -121,7 +121,10 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier[LinearSettings])
         return settings
 
     def prefers(self, bounds: RenyiBounds, features: Sequence[str] | None = None) -> bool:
-        """Where one λ of two classes is trained with Gaussian noise that is shorter for it."""
+        """Whether Gaussian noise is shorter under these Rényi `bounds`, for one λ and two classes.
+
+        The names of the `features` say how many there are.
+        """
         return self._settings(1, features).prefers(bounds)
 
     def _within(self, settings: LinearSettings, bounds: RenyiBounds) -> LinearSettings:

@@ -58,27 +58,48 @@ class Delegating(MetaEstimatorMixin):  # type: ignore[misc]
 
     @_if_learnt_has("predict")
     def predict(self, X: Entries) -> Any:
-        """What the fitted estimator predicts for the rows of X."""
+        """What the fitted estimator predicts.
+
+        Args:
+            X: rows, as the estimator reads them.
+        """
         return self._fitted().predict(X)
 
     @_if_learnt_has("predict_proba")
     def predict_proba(self, X: Entries) -> Any:
-        """Its probabilities for the rows of X."""
+        """The probabilities of the classes by the fitted estimator.
+
+        Args:
+            X: rows, as the estimator reads them.
+        """
         return self._fitted().predict_proba(X)
 
     @_if_learnt_has("predict_log_proba")
     def predict_log_proba(self, X: Entries) -> Any:
-        """Their logarithms."""
+        """The logarithms of the probabilities that `predict_proba` gives.
+
+        Args:
+            X: rows, as the estimator reads them.
+        """
         return self._fitted().predict_log_proba(X)
 
     @_if_learnt_has("decision_function")
     def decision_function(self, X: Entries) -> Any:
-        """Its decisions for the rows of X."""
+        """The decisions of the fitted estimator.
+
+        Args:
+            X: rows, as the estimator reads them.
+        """
         return self._fitted().decision_function(X)
 
     @_if_learnt_has("score")
     def score(self, X: Entries, y: Entries) -> float:
-        """Its own score on the rows of X and their answers y, exact: nothing protects them."""
+        """The fitted estimator's own score, exact: nothing protects the rows that it is computed from.
+
+        Args:
+            X: rows, as the estimator reads them.
+            y: the true answer of each row.
+        """
         return float(self._fitted().score(X, y))
 
     def _fitted(self) -> BaseEstimator:
@@ -134,7 +155,11 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
     estimator_: BaseEstimator = field(init=False)
 
     def guarantee(self, units: str | None = None, features: Sequence[str] | None = None) -> Guarantee:  # noqa: ARG002
-        """What is declared. `units` and `features` are ignored: dpmine's own estimators have them.
+        """What is declared.
+
+        Args:
+            units: ignored; dpmine's own estimators have it.
+            features: ignored; dpmine's own estimators have it.
 
         Raises BadParameter for unusable numbers, and unless one of epsilon and rho is given.
         """
@@ -153,7 +178,12 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
         return f"the guarantee of {type(self.estimator).__name__}"
 
     def fit(self, X: Entries, y: Entries = None) -> Self:
-        """Fit a clone of the estimator to X and y. Raises as `guarantee`, and as the estimator."""
+        """Fit a clone of the estimator. Raises as `guarantee`, and as the estimator.
+
+        Args:
+            X: rows, as the estimator reads them.
+            y: an answer for each row; None where the estimator needs none.
+        """
         guarantee = self.guarantee()
         model = clone(self.estimator)
         declared_loss = guarantee.epsilon if self.rho is None else guarantee.zcdp.rho

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dpmine.itemsets.release.results import printable
 from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.jobs.file import UnitWords
-from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, percent, spaced
+from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, percent, possibly_larger, spaced
 from dpmine.reporting.page.charts import Bar, decision, first_and_all, steps
 from dpmine.reporting.page.comparison import comparison
 from dpmine.reporting.page.itemsets import frequent_itemsets, top_itemsets
@@ -64,12 +64,14 @@ def _histogram(document: Document, words: UnitWords) -> Body:
         "it below 0. Share: that number in per cent of the sum of the column."
     )
     if rows_per_unit:
-        kept = "1 row" if rows_per_unit == 1 else f"{rows_per_unit} rows"
-        meaning = f"{meaning} Only rows that were kept count: of every {words.one} at most {kept}, drawn at random."
+        kept = "1 row counts" if rows_per_unit == 1 else f"{rows_per_unit} rows count"
+        meaning = f"{meaning} Of every {words.one}, at most {kept}, drawn at random."
     sure, error = "", 0.0
     if document.has("count_error"):
         error = document.number("count_error")
-        sure = f"Each number is right within ±{ceil(error):,} {counted}, {CERTAIN}."
+        first, *others = sorted(counts, reverse=True)
+        rivals = possibly_larger(first - error, [other + error for other in others], ("other bin", "other bins"))
+        sure = f"Each number is right within ±{ceil(error):,} {counted}, {CERTAIN}.{rivals}"
         columns[INTERVAL] = [f"{max(0, floor(n - error)):,} to {ceil(n + error):,}" for n in counts]
     return Body(
         f"The bin of {column} with the largest noisy number is {_peak(names, shares, counted)}.",

@@ -69,6 +69,12 @@ def names_of(items: Sequence[Label]) -> str:
     return named if len(named) <= _LONGEST else f"{named[:_LONGEST]}…"
 
 
+def possibly_larger(low: float, uppers: Sequence[float], others: tuple[str, str]) -> str:
+    """A sentence on the others whose interval ends above `low`, the lower end of the first; "" where there is none."""
+    count = sum(upper > low for upper in uppers)
+    return f" By the intervals, {count} {others[count > 1]} may have more." if count else ""
+
+
 def spaced(name: object) -> str:
     """A name of an option or a mechanism, as words."""
     return printable(name).replace("_", " ")

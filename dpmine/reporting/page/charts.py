@@ -1,4 +1,4 @@
-"""The charts of a page as inline SVG: bars of supports and of weights, the steps of a density, and a budget.
+"""The charts of a page as inline SVG: bars, the steps of a density, points in rectangles, and a budget.
 
 Here is computed where things lie; `templates/charts.svg.j2` draws them, with labels escaped and in the colours of the
 page.
@@ -100,6 +100,32 @@ def steps(
         }
 
     return _drawn("steps", caption, layout)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A point in the rectangle where it may lie: lower end, value and upper end, across and up."""
+
+    across: tuple[float, float, float]
+    up: tuple[float, float, float]
+
+
+def scatter(caption: str, spots: Sequence[Spot], names: tuple[str, str]) -> Chart:
+    """Numbered points in their rectangles, up from 0 to 100 %; `names` are those of the axes, across and up."""
+    end = max([1.0, *(spot.across[2] for spot in spots)])
+
+    def layout(width: int) -> dict[str, object]:
+        height = 180 + width // 4
+        return {
+            "height": height,
+            "spots": spots,
+            "across": (width - 68) / end,
+            "up": 0.7 * height / 100,
+            "marks": (_ticks(0, end, 4 if width == NARROW else 8), _ticks(0, 100, 4)),
+            "names": [shortened(name, width - _LEFT) for name in names],
+        }
+
+    return _drawn("scatter", caption, layout)
 
 
 @dataclass(frozen=True, slots=True)

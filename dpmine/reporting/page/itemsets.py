@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dpmine.itemsets.release.picture import MOST_RULES
 from dpmine.options.tables import as_keys
-from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, names_of, percent, spaced
-from dpmine.reporting.page.charts import Bar, first_and_all
+from dpmine.reporting.document import Altered
+from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, names_of, percent, possibly_larger, spaced
+from dpmine.reporting.page.charts import Bar, Spot, first_and_all, scatter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 
 
 _LARGEST_ALONE = "What one of these contains is left out. "
-_MOST_RULES = 20
-"""That are shown before anybody asks for them."""
 
 
 def top_itemsets(document: Document, words: UnitWords) -> Body:
@@ -37,6 +37,7 @@ def top_itemsets(document: Document, words: UnitWords) -> Body:
     return replace(
         body,
         sure=f"{body.sure} Others that are as frequent, or more frequent, may be missing.",
+        charts=(*body.charts, *_rule_charts(document, words)),
         tables=(*body.tables, *_rule_tables(document, words)),
         remarks=(*body.remarks, *([f"Nothing else stands out. {advice}"] if advice else []), chosen_by),
     )
@@ -60,14 +61,15 @@ def _numbered(rows: Sequence[Document], words: UnitWords, *, together: bool) -> 
     size = len(rows[0].labels("items"))
     these = "each of them" if len(leaders) > 1 else "it" if size == 1 else "both" if size == 2 else "all of these"
     error = max(abs(row.whole("noisy_support") - end) for row in rows for end in row.pair("interval"))
+    share = f" ({percent(rows[0].number('support'), 1)})" if rows[0].has("support") else ""
     order = (
-        "Ranks and bars follow the noisy numbers. A separate choice, with noise of its own, decided what is listed. "
-        "Its order may differ, and is in the result's files: the noisy numbers are the better guide to sizes."
+        "Ranks and bars follow the noisy numbers, which are the better guide to sizes. What is listed was chosen "
+        "before, with noise of its own. The order of that choice may differ, and is in the result's files."
     )
     return Body(
-        f"{_leads(leaders, len(rows))}. About {first:,} {words.many} have {these} in a basket.",
+        f"{_leads(leaders, len(rows))}. About {first:,} {words.many}{share} have {these} in a basket.",
         f"{'All numbers together are' if together else 'Each number is'} right within ±{error:,} {words.many}, "
-        f"{CERTAIN}.",
+        f"{CERTAIN}.{_rivals(rows)}",
         *_support_charts(rows, names, words, together=together),
         (_support_table(rows, names, words),),
         (order,),
@@ -95,13 +97,22 @@ def frequent_itemsets(document: Document, words: UnitWords) -> Body:
         )
     alone = document.flag("maximal_only", default=False)
     largest = f"{names[0]} has the largest number, about {rows[0].whole('noisy_support'):,}."
+    picture, charts = _support_charts(rows, names, words, together=True)
     return Body(
         f"{_how_many(len(rows), listed_from, words)} {_LARGEST_ALONE if alone else ''}{largest}",
-        f"{certain}{CERTAIN.capitalize()}, all true numbers are in their intervals, and {_lacking(document, words)}",
-        *_support_charts(rows, names, words, together=True),
+        f"{certain}{CERTAIN.capitalize()}, all true numbers are in their intervals, and {_lacking(document, words)}"
+        f"{_rivals(rows)}",
+        picture,
+        (*charts, *_rule_charts(document, words)),
         (table, *_rule_tables(document, words)),
         (advice,) if advice else (),
     )
+
+
+def _rivals(rows: Sequence[Document]) -> str:
+    """Which others may be above the first row."""
+    (low, _), *others = (row.pair("interval") for row in rows)
+    return possibly_larger(low, [upper for _, upper in others], ("other", "others"))
 
 
 def _how_many(listed: int, threshold: int | None, words: UnitWords) -> str:
@@ -168,6 +179,29 @@ def _support_table(rows: Sequence[Document], names: Sequence[str], words: UnitWo
     return PageTable("Itemsets, by noisy number", columns, numbers=2, meaning=meaning)
 
 
+def _rule_charts(document: Document, words: UnitWords) -> tuple[Chart, ...]:
+    """The surest rules by support and confidence, each in the rectangle of its intervals."""
+    rules = document.parts("rules", [])[:MOST_RULES]
+    if not rules:
+        return ()
+    rows = [*document.parts("itemsets"), *document.parts("subsets", [])]
+    known = {frozenset(row.labels("items")): row for row in rows}
+    spots = []
+    for rule in rules:
+        both = known.get(frozenset((*rule.labels("antecedents"), *rule.labels("consequents"))))
+        if both is None:
+            raise Altered
+        left, right = both.pair("interval")
+        low, value, high = (100 * rule.number(f"confidence{end}") for end in ("_low", "", "_high"))
+        spots.append(Spot((float(left), both.number("noisy_support"), float(right)), (low, value, high)))
+    caption = (
+        f"Rules by the noisy number of {words.many} with all their items (across) and by confidence (up). The numbers "
+        f"at the points are those of the table of rules, of which at most {MOST_RULES} are drawn. Each rectangle holds "
+        f"the true values of its rule, all of them together {CERTAIN}. The smaller a rectangle, the surer its rule."
+    )
+    return (scatter(caption, spots, (f"{words.many} with all items of the rule", "confidence, %")),)
+
+
 def _rule_tables(document: Document, words: UnitWords) -> tuple[PageTable, ...]:
     rules = document.parts("rules", [])
     if not rules:
@@ -179,6 +213,7 @@ def _rule_tables(document: Document, words: UnitWords) -> tuple[PageTable, ...]:
         else (f"Of {words.many} with", "also have")
     )
     columns = {
+        "No.": [str(number) for number in range(1, len(rules) + 1)],
         left: [names_of(rule.labels("antecedents")) for rule in rules],
         right: [names_of(rule.labels("consequents")) for rule in rules],
         "about": [percent(rule.number("confidence")) for rule in rules],
@@ -192,8 +227,8 @@ def _rule_tables(document: Document, words: UnitWords) -> tuple[PageTable, ...]:
         lift = _LIFT_OF_UNIONS if several else _LIFT
         meaning = f"{meaning} {lift} It is 1 where the items on the left make no difference."
     meaning = meaning.format(many=words.many, one=words.one)
-    many = len(rules) > _MOST_RULES
-    return (PageTable("Association rules, the surest first", columns, numbers=2, folded=many, meaning=meaning),)
+    many = len(rules) > MOST_RULES  # they are shown when asked for
+    return (PageTable("Association rules, the surest first", columns, numbers=3, folded=many, meaning=meaning),)
 
 
 _ONE_BASKET = (

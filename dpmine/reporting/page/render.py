@@ -191,10 +191,10 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords, whole: Amoun
 
 
 def _said_of_share(outcome: JobOutcome, part: str) -> str:
-    """What a job took of the budget; one without a result may have ended before its charge."""
+    """What a job was charged of the budget; one without a result may have ended before its charge."""
     if outcome.result:
-        return f"It took {part} of the budget."
-    return f"It took {part} of the budget at most." if outcome.charged else "Nothing was charged for it."
+        return f"It was charged {part} of the budget."
+    return f"It was charged at most {part} of the budget." if outcome.charged else "Nothing was charged for it."
 
 
 def _charge(amount: Amount, accounting: Accounting) -> tuple[str, str]:

@@ -88,7 +88,7 @@ class Levels:
 
     @property
     def least(self) -> Score:
-        """The lowest score."""
+        """The lowest score, whatever the `floor`."""
         return self._levels[-1].score if self._levels else 0
 
     def top(self) -> Score:
@@ -105,21 +105,24 @@ class Levels:
         return self._levels[depth].score if depth < len(self._levels) else floor
 
     def lower(self, floor: Score) -> Score:  # noqa: ARG002 - everything is known, so the next floor is the last
-        """The lowest score."""
+        """The lowest score, whatever the `floor`."""
         return self.least
 
     def member(self, level: Level, *, bits: BitSource) -> tuple[int, int]:
-        """A uniform member of the level."""
+        """A uniform member of the level, drawn from `bits`."""
         return self._at(self._above(self._depth(level.score) - 1) + uniform_below(level.count, bits=bits))
 
     def tail(self, floor: Score, *, bits: BitSource) -> tuple[tuple[int, int], Score]:
-        """A uniform candidate below `floor`."""
+        """A uniform candidate below `floor` and its score, drawn from `bits`."""
         above = self._above(self._depth(floor))
         candidate = self._at(above + uniform_below(self.size - above, bits=bits))
         return candidate, self._groups[candidate[0]].score
 
     def spread(self, masses: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Masses of levels (best first), shared out to their groups by size: one entry a group, as they were given."""
+        """The `masses` of levels (best first), divided among their groups by size.
+
+        One entry per group, in the order in which they were given.
+        """
         found = np.empty(len(self._groups))
         for place, group in enumerate(self._groups):
             level = self._depth(group.score) - 1
@@ -177,7 +180,7 @@ class Dense(Array):
 
     @cached_property
     def least(self) -> Score:
-        """The lowest score."""
+        """The lowest score, whatever the `floor`."""
         return exact(self._scores.min()) if self.size else 0
 
     def top(self) -> Score:

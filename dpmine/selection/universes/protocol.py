@@ -85,23 +85,45 @@ class Universe(Protocol[C_co]):
         ...
 
     def head(self, floor: Score) -> Sequence[Level]:
-        """All levels with score ≥ floor, best first; complete."""
+        """All levels of the head, best first; complete.
+
+        Args:
+            floor: the least score that belongs to the head.
+        """
         ...
 
     def below(self, floor: Score) -> Score:
-        """A score that no candidate of the tail exceeds; not above `floor`."""
+        """A score that no candidate of the tail exceeds.
+
+        Args:
+            floor: where the tail begins: it has the scores below. What is returned is not above it.
+        """
         ...
 
     def lower(self, floor: Score) -> Score:
-        """A sensible next floor below `floor` > least; `least` in the end."""
+        """A sensible next floor; `least` in the end.
+
+        Args:
+            floor: the last one, above `least`. What is returned is below it.
+        """
         ...
 
     def member(self, level: Level, *, bits: BitSource) -> C_co:
-        """A uniform member of a level of the head, drawn from `bits`."""
+        """A uniform member of a level of the head.
+
+        Args:
+            level: one that `head` returned.
+            bits: the source of all randomness of the draw.
+        """
         ...
 
     def tail(self, floor: Score, *, bits: BitSource) -> tuple[C_co, Score]:
-        """A candidate with score < floor, drawn uniformly by `bits`, and its score. Requires: there is one."""
+        """A uniform candidate of the tail, and its score. Requires: there is one.
+
+        Args:
+            floor: where the tail begins: it has the scores below.
+            bits: the source of all randomness of the draw.
+        """
         ...
 
 

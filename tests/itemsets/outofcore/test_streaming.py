@@ -19,9 +19,11 @@ from support.oracles.itemsets import held
 from support.reading import IN_CHUNKS, read_baskets
 
 from dpmine.errors import BadParameter
-from dpmine.io.source import Columns
+from dpmine.io.source import ArrowSource, Columns
+from dpmine.itemsets import read
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.outofcore import reading
+from dpmine.itemsets.ingest.layouts import plan_layout
+from dpmine.itemsets.outofcore import reading, spill
 from dpmine.itemsets.outofcore.partitions import PartitionedBaskets, PartitionedMiner
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.interface import Baskets
@@ -118,6 +120,23 @@ def test_sorted_units_are_not_divided(rows: list[Row], budget: MemoryBudget, kin
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "scattered", None)
         same_answers(partitioned(table, NAMED, budget), read_baskets(table, NAMED).baskets)
+
+
+@settings(max_examples=examples(40))
+@given(ROWS, st.booleans())
+def test_a_private_run_takes_many_rows_in_order_part_by_part_and_needs_no_file(rows: list[Row], ordered: bool) -> None:
+    table = long_table([*(sorted(rows, key=str) if ordered else rows), (13, 1, 1)])
+    table = table.sort_by("u") if ordered else table
+    table = pa.Table.from_batches(table.to_batches(max_chunksize=7))
+    expected_baskets = read_baskets(table, NAMED).baskets
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(read, "_MANY", 0)
+        patch.setattr(read, "_KEPT", 0)
+        patch.setattr(spill, "SpillFile", None)
+        found = read_transactions(table, NAMED).transactions
+        assert isinstance(found, PartitionedBaskets) or not ordered
+        same_answers(found.projected(range(len(found.labels))), expected_baskets)
+        assert isinstance(read_transactions(table, NAMED, exact=True).transactions, Baskets)
 
 
 @settings(max_examples=examples(20))
@@ -249,6 +268,26 @@ def test_frames_and_sequences() -> None:
     same_answers(partitioned(baskets, Columns(), LARGER), read_baskets(baskets, Columns()).baskets)
 
 
+def test_one_pass_is_over_before_the_next_begins() -> None:
+    """Two readers at a time would take the memory of two, where units turn out to be scattered."""
+    table = long_table([(unit, None, 1) for unit in range(90, 0, -1)])
+    open_readers: list[list[str]] = []
+
+    def columns(names: list[str]) -> Iterator[pa.RecordBatch]:
+        assert not open_readers
+        open_readers.append(names)
+        try:
+            yield from table.select(names).to_batches(max_chunksize=20)
+        finally:
+            open_readers.clear()
+
+    source = ArrowSource(table.schema, columns, repeatable=True)
+    plan = plan_layout(source, NO_BASKETS)
+    found = reading.Stream(source, plan, None, IN_CHUNKS, lambda _: None).transactions(None)
+    assert isinstance(found, PartitionedBaskets)
+    assert found.total_units == 90
+
+
 def test_small_data_stay_in_memory() -> None:
     table = long_table([(1, 1, 1), (2, 2, 2)])
     for data in (table, in_batches(table)):
@@ -287,6 +326,8 @@ def test_what_does_not_fit_is_refused_before_it_is_taken() -> None:
     roomy = partitioned(table, NAMED, replace(tiny, projection=10**5))
     with refused(BadParameter, "`memory`"):
         PartitionedMiner(roomy).itemsets(2, 1)
+    one_by_one = partitioned(table, NAMED, replace(NONE_RESIDENT, projection=500, conditional=10**5))
+    same_answers(one_by_one, read_baskets(table, NAMED).baskets)
 
 
 def test_codes_outside_the_catalogue() -> None:

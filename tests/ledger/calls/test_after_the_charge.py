@@ -100,7 +100,7 @@ def test_another_relation_or_unit_is_status_2(tmp_path: Path, capfd: pytest.Capt
 
 def test_a_picture_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "a.svg"
-    pictures.write_picture(pictures.new_figure(1, 1), target)
+    pictures.write_picture(pictures.new_figure(1, 1), target, "one")
     before = target.read_bytes()
 
     def full(_handle: int) -> None:
@@ -108,7 +108,7 @@ def test_a_picture_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UnreadableFile):
-        pictures.write_picture(pictures.new_figure(2, 2), target)
+        pictures.write_picture(pictures.new_figure(2, 2), target, "two")
     assert target.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["a.svg"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from reporting.browser import chromium, needs_chromium
+from reporting.browser import AXE, chromium, needs_chromium
 from support.cases import every
 
 import dpmine
@@ -106,7 +106,22 @@ def test_pages_opened_from_a_folder_can_be_searched_and_read(site: Path) -> None
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
-NO_PICTURE = {"compare", "index", "recurring", "unattended"}
+@pytest.mark.slow
+@needs_chromium
+@pytest.mark.parametrize("width", [400, 900, 1600])
+def test_axe_finds_nothing_on_pages(site: Path, width: int) -> None:
+    with chromium() as browser:
+        for theme in ("light", "dark"):
+            page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
+            for name in ("index", "how-to/frequent_itemsets", "how-to/compare", "how-to/recurring", "project/readme"):
+                page.goto((site / f"{name}.html").as_uri())
+                page.evaluate(AXE)
+                faults = page.evaluate("axe.run()")["violations"]
+                assert [(fault["id"], [node["target"] for node in fault["nodes"]]) for fault in faults] == []
+            page.close()
+
+
+NO_PICTURE = {"index", "unattended"}
 
 
 @every("name", [page.stem for page in sorted((DOCS / "how-to").glob("*.md"))])
@@ -179,8 +194,14 @@ def test_figures_are_what_the_script_draws(tmp_path: Path) -> None:
     kept = {path.name: path.read_text(encoding="utf-8") for path in DOCS.rglob("*.svg") if path.name not in MEASURED}
     assert drawn.keys() == kept.keys()
     assert [name for name in drawn if not same_drawing(drawn[name], kept[name])] == []
-    heard = re.compile(r'<svg role="img" aria-labelledby="title" [^>]*>\s*<title id="title">.{20,}</title>')
-    assert [name for name in figures.FIGURES if not heard.search(drawn[Path(name).name])] == []
+
+
+HEARD = re.compile(r'<svg role="img" aria-labelledby="title" [^>]*>\s*<title id="title">.{20,}</title>')
+
+
+@every("name", sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.svg")))
+def test_screen_readers_say_what_a_drawing_shows(name: str) -> None:
+    assert HEARD.search((DOCS / name).read_text(encoding="utf-8"))
 
 
 def test_drawings_that_differ_are_told_apart() -> None:

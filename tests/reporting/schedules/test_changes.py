@@ -248,7 +248,7 @@ def test_the_page_shows_all_windows(tmp_path: Path) -> None:
         "jam + tea 4 5 +1 +1 to +1 more",
         "All intervals hold together, in all windows, with probability 95 %.",
         "The difference of two numbers of a row is right within the sum of their ±.",
-        "That is ε = 5000, δ = 0.005",
+        "The guarantee of the page is ε = 5000, δ = 0.005",
         "all windows 9.6 % 5000",
         "a set of results may become more than 100 million times as likely",
     ):
@@ -274,7 +274,7 @@ def test_the_page_says_which_windows_have_no_result(tmp_path: Path) -> None:
     assert "3 windows from 2025-W03 to 2025-W05, 2 without a result." in text
     assert "2025-W03 charged, without a result here 2025-W04 not run, and not charged" in text
     assert "There is no earlier result to compare with yet." in text
-    assert "That is ε = 2000, δ = 0.002" in text
+    assert "The guarantee of the page is ε = 2000, δ = 0.002" in text
 
 
 @every(

@@ -116,7 +116,7 @@ class PrivateLearner(HypothesisClassifier[LearningSettings]):
         return LearningSettings(target, learner)
 
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
-        """See `PrivateEstimator.privacy_unit`."""
+        """The unit by the column `units`; see `PrivateEstimator.privacy_unit`."""
         if units is not None and self._checked_learner() is Learner.LABEL_PRIVATE:
             raise BadParameter("units are for learners that protect whole rows: leave them out with label_private.")
         return super().privacy_unit(units)
