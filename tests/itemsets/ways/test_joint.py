@@ -46,7 +46,7 @@ def test_itemsets_follow_the_law_of_their_supports() -> None:
 def test_by_name_it_charges_no_delta() -> None:
     found = dpmine.top_itemsets(BASKETS, 2, mechanism="joint", catalogue=list("abcd"), epsilon=3)
     assert list(found) == [frozenset("ab"), frozenset("ac")]
-    assert (found.mechanism, found.guarantee.epsilon, found.guarantee.delta) == ("joint", 3, 0)
+    assert (found.mechanism, found.guarantee.epsilon, found.guarantee.delta) == ("joint", Fraction(3), Fraction(0))
     assert Joint.of(TERMS).zcdp == Zcdp(Fraction(1, 2))
 
 
@@ -59,7 +59,11 @@ def test_auto_and_the_planner_leave_it_out() -> None:
 
 def test_longer_lists_and_other_relations_need_more() -> None:
     way = Joint.of(replace(TERMS, count=5, catalogue_size=1000))
-    for other in (replace(way, count=20), replace(way, neighbors=Neighbors.REPLACE_ONE), replace(way, epsilon=1)):
+    for other in (
+        replace(way, count=20),
+        replace(way, neighbors=Neighbors.REPLACE_ONE),
+        replace(way, epsilon=Fraction(1)),
+    ):
         assert other.lead() > way.lead()
         assert other.right_from() > way.right_from() > 0
     assert Joint.of(replace(TERMS, catalogue_size=None, from_data=True)).right_from() == 0
