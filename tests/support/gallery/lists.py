@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from math import exp, prod, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from dpmine.itemsets.ways.basis import Basis
 from dpmine.itemsets.ways.best_first import BestFirst
 from dpmine.itemsets.ways.discovery import Discover, Discovery
 from dpmine.itemsets.ways.items_first import ItemsFirst
+from dpmine.itemsets.ways.joint import Joint
 from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.itemsets.ways.way import ListTerms
 from dpmine.privacy import Neighbors
@@ -75,6 +76,29 @@ class Peeled:
     def run(self, scores: Sequence[int], bits: BitSource) -> tuple[int, ...]:
         """One list."""
         return tuple(self.way.choose(Dense(list(scores)), bits=bits))
+
+
+@dataclass(frozen=True)
+class JointList:
+    """A sequence of k candidates at once."""
+
+    way: Joint
+    times: int = 1
+    """What the rate is multiplied by: a mistake unless 1."""
+
+    def law(self, scores: Sequence[int]) -> Lists:
+        """Of all sequences of positions."""
+        rate = self.times * float(self.way.epsilon) / (4 if self.way.neighbors is Neighbors.REPLACE_ONE else 2)
+        best = sorted(scores, reverse=True)
+        weights = {
+            places: exp(-rate * max(top - scores[place] for top, place in zip(best, places, strict=False)))
+            for places in permutations(range(len(scores)), self.way.count)
+        }
+        return {places: weight / sum(weights.values()) for places, weight in weights.items()}
+
+    def run(self, scores: Sequence[int], bits: BitSource) -> tuple[int, ...]:
+        """One sequence."""
+        return self.way.mechanism.choose(Dense(list(scores)), bits=bits)
 
 
 @dataclass(frozen=True)
@@ -307,6 +331,8 @@ def lists() -> Mapping[str, Listed]:
             Peeling.of(2, MaxOfExponentials(ONE, NONE, relation), Fraction(1, 10**6)),
         ):
             found[f"{way.name}, two of three, {relation}"] = Listed(Peeled(way), of(way), scores)
+        at_once = joint(relation)
+        found[f"joint, two of three, {relation}"] = Listed(JointList(at_once), of(at_once), scores)
         first = items_first(relation)
         found[f"items_first, {relation}"] = Listed(ItemsFirstList(first), of(first), rows)
         cells = Cells(Basis(1, relation, DiscreteLaplace(EPSILON), 2 if relation is Neighbors.REPLACE_ONE else 1))
@@ -316,8 +342,8 @@ def lists() -> Mapping[str, Listed]:
         found[f"best_first, three counts, {relation}"] = Listed(counted, at_five(counted.noise), rows)
         pure = purely(counted)
         found[f"best_first, three counts, pure, {relation}"] = Listed(pure, of_pure(pure), rows)
-        joint = CountedTogether(counted.way, together(relation))
-        found[f"best_first, counted together, {relation}"] = Listed(joint, at_five(TOGETHER), rows)
+        at_a_time = CountedTogether(counted.way, together(relation))
+        found[f"best_first, counted together, {relation}"] = Listed(at_a_time, at_five(TOGETHER), rows)
         loads = Loads(1 + (relation is Neighbors.REPLACE_ONE))
         found[f"best_first, loads of units, {relation}"] = Listed(loads, at_five(TOGETHER), rows)
         found[f"discover, {relation}"] = Listed(DiscoveredList(discovered), of_zcdp(charge(discovered)), rows)
@@ -331,7 +357,7 @@ def broken_lists() -> Mapping[str, Listed]:
     rows, scores = RowSets(BASKETS, relation, sizes=(2, 4)), ScoreVectors(neighbors=relation, sizes=(3,), lowest=0)
     narrow = replace(found, discovery=Coarse(found.discovery.budget, found.discovery.delta, relation, 1))
     counted = replace(best_first(Neighbors.ADD_REMOVE), way=best_first(relation).way)
-    joint = CountedTogether(counted.way, together(Neighbors.ADD_REMOVE), is_capped=False)
+    wholes = CountedTogether(counted.way, together(Neighbors.ADD_REMOVE), is_capped=False)
     return {
         "the number of units is used and not paid for": Listed(
             replace(best_first(Neighbors.ADD_REMOVE), exact_units=True),
@@ -340,7 +366,7 @@ def broken_lists() -> Mapping[str, Listed]:
         ),
         "signs at the price of add-remove": Listed(counted, at_five(counted.noise), rows),
         "a unit adds a whole to all supports": Listed(
-            joint,
+            wholes,
             at_five(TOGETHER),
             RowSets(BASKETS, Neighbors.ADD_REMOVE, sizes=(2, 4)),
         ),
@@ -352,6 +378,14 @@ def broken_lists() -> Mapping[str, Listed]:
         ),
         "pure signs at the price of add-remove": Listed(purely(counted), of_pure(purely(counted)), rows),
         "each round has all of ε": Listed(Peeled(replace(peeled, round_epsilon=ONE)), of(peeled), scores),
+        "a joint sequence at a sensitivity of 1 under replace-one": Listed(
+            JointList(joint(relation), times=2), of(joint(relation)), replace(scores, sizes=(4,))
+        ),
+        "a joint sequence at the rate of a single choice": Listed(
+            JointList(joint(Neighbors.ADD_REMOVE), times=2),
+            of(joint(Neighbors.ADD_REMOVE)),
+            replace(scores, neighbors=Neighbors.ADD_REMOVE),
+        ),
         "the items have no noise": Listed(ItemsFirstList(first, exact_items=True), of(first), rows),
         "the threshold is for one item": Listed(Wide(narrow), of_zcdp(charge(found)), rows),
     }
@@ -394,6 +428,11 @@ def at_five(noise: SupportNoise) -> Claim:
     return Claim(5, delta_at(noise.zcdp.rho, Fraction(5)))
 
 
+def joint(relation: Neighbors) -> Joint:
+    """Two at once, ε = 1."""
+    return Joint.of(ListTerms(2, ONE, NONE, relation, (1, 1), ITEMS))
+
+
 def items_first(relation: Neighbors) -> ItemsFirst:
     """One pair of two items of three, ε = 1."""
     return ItemsFirst.of(ListTerms(1, ONE, NONE, relation, (2, 2), ITEMS, kbar=2))
@@ -411,7 +450,7 @@ def charge(way: Discover) -> Zcdp:
     return way.discovery.zcdp + way.itemsets.zcdp
 
 
-def of(way: OneShot | Peeling | ItemsFirst) -> Claim:
+def of(way: OneShot | Peeling | ItemsFirst | Joint) -> Claim:
     """What the list guarantees."""
     guarantee = way.guarantee()
     return Claim(guarantee.epsilon, guarantee.delta)
