@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from dpmine.itemsets.best_first.plan import (
     CAPS,
-    COUNTS_A_PLACE,
     capped_sensitivity,
+    counts_of_best,
 )
 from dpmine.itemsets.ways.adaptive_counts import LARGEST_SIZE, AdaptiveCounts, released
 from dpmine.itemsets.ways.way import Chosen, Way
@@ -93,7 +93,7 @@ class BestFirst(Way):
 
     def _deviation(self) -> float:
         """Of a plain count or a capped one, whichever has less noise, where all looks are taken."""
-        counts = min(ceil(COUNTS_A_PLACE * self.count), capped_sensitivity(CAPS[-1], self.neighbors))
+        counts = min(counts_of_best(self.count, self.counting.sizes[0]), capped_sensitivity(CAPS[-1], self.neighbors))
         return sqrt(self.counting.left().variance(counts))
 
     def lead(self) -> float:
@@ -121,7 +121,7 @@ class BestFirst(Way):
 
     def rounds(self) -> str:
         """All stages."""
-        most = ceil(COUNTS_A_PLACE * self.count)
+        most = counts_of_best(self.count, self.counting.sizes[0])
         return f"items by noisy weights, then about {rounds_of(most)}, each chosen by those before"
 
     def choose(self, universe: ItemsetUniverse, *, bits: BitSource) -> Chosen:
