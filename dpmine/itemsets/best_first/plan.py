@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import islice, takewhile
-from math import ceil, sqrt
+from math import ceil, comb, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpmine.itemsets.best_first.counts import Capped, Centred, Kind, Odd, Plain, Signed
@@ -28,7 +28,7 @@ _TOGETHER = Fraction(1, 2)
 """Of ρ, where a unit holds few likely itemsets: for these, counted once more and all at once."""
 CAPS, _SMALL = range(20, 51), 0.28
 """Supports that a unit adds to, where they are capped: as many as leave a deviation of this share of the least one."""
-_DEEP, _SHALLOW = (16, 40), (COUNTS_A_PLACE, 20)
+_DEEP, _SHALLOW = (8, 40), (COUNTS_A_PLACE, 20)
 """For the best itemsets of two items and more alone: counts a place and counts beside these; the second where data are
 dense. Items are counted before their pairs, and more of them where no item is in most of the best pairs.
 """
@@ -96,6 +96,8 @@ class Plan(NamedTuple):
 
 _MOST_IN_CELLS, _FAR_LESS = 13, 4
 """Items of whose cells all are counted, at most; by what the variance of a pair must be less to count them."""
+_ENOUGH_IN_CELLS = 1.5
+"""Itemsets of the wanted sizes that these items must make, for each that is wanted."""
 _DENSE, _MORE_ITEMS = 1 / 3, 4
 """The mean share of likely itemsets from which data are dense, and how many more items are chosen there."""
 
@@ -215,7 +217,8 @@ class Planner:
         items = min(len(shares), 2 + max(itemset.rarest for itemset in likely))
         if sum(itemset.share for itemset in likely) > _DENSE * len(likely):
             items = min(len(shares), len(likely).bit_length() + _MORE_ITEMS, _MOST_IN_CELLS)
-        if items > _MOST_IN_CELLS:
+        made = sum(comb(items, size) for size in range(self.goal.sizes[0], self.goal.sizes[1] + 1))
+        if items > _MOST_IN_CELLS or made < _ENOUGH_IN_CELLS * (self.goal.k or 0):
             return 0
         plan = self.plan(weights, gauge)
         of_pairs = 2 ** (items - 2) * self.variance(self.changes)

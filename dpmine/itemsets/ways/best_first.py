@@ -16,6 +16,7 @@ from dpmine.itemsets.best_first.plan import (
 )
 from dpmine.itemsets.ways.adaptive_counts import LARGEST_SIZE, AdaptiveCounts, released
 from dpmine.itemsets.ways.way import Chosen, Way
+from dpmine.privacy import Neighbors
 from dpmine.selection.top_k import NO_DELTA, rounds_of, share_of_best
 
 if TYPE_CHECKING:
@@ -27,12 +28,26 @@ if TYPE_CHECKING:
 BEST_FIRST = "best_first"
 MOST_PLACES = 2000
 """Itemsets that are listed at most: each takes several counts, one after the other."""
-MANY_PLACES = 10
-"""From here on "auto" counts best first, for all sizes: docs/explanation/measured/itemset_lists.md compares."""
-_REASON = (
-    f"auto uses {BEST_FIRST}: in lists of {MANY_PLACES} or more of all sizes, it has mostly found more of the best "
-    "itemsets than other mechanisms, and releases their supports, too."
-)
+_NEVER = 10**9
+_REPLACED, _REMOVED = Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE
+_PLACES: dict[str, dict[str, dict[Neighbors, int]]] = {
+    "itemsets of all sizes": {
+        "without a δ": {_REPLACED: 10, _REMOVED: 10},
+        "of public items": {_REPLACED: 10, _REMOVED: 10},
+        "of unknown items": {_REPLACED: 10, _REMOVED: 10},
+    },
+    "single items": {
+        "without a δ": {_REPLACED: 50, _REMOVED: 50},
+        "of public items": {_REPLACED: 10, _REMOVED: 20},
+        "of unknown items": {_REPLACED: _NEVER, _REMOVED: _NEVER},
+    },
+    "larger itemsets": {
+        "without a δ": {_REPLACED: 20, _REMOVED: 20},
+        "of public items": {_REPLACED: 20, _REMOVED: 50},
+        "of unknown items": {_REPLACED: 20, _REMOVED: 50},
+    },
+}
+"""From how many places on "auto" counts best first: docs/explanation/measured/short_lists.md compares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +81,25 @@ class BestFirst(Way):
 
     @classmethod
     def only_by_name(cls, terms: ListTerms) -> bool:
-        """But for all sizes from single items on: larger itemsets alone do not repay the counts of their parts."""
+        """Where other ways mostly find more, but for itemsets of all sizes: these are what it was made for."""
         smallest, largest = terms.sizes
-        return not smallest == 1 < largest
+        return not smallest == 1 < largest and cls.advantage(terms) is None
 
     @classmethod
     def advantage(cls, terms: ListTerms) -> str | None:
-        """In lists of some places."""
-        return None if cls.only_by_name(terms) or terms.count < MANY_PLACES else _REASON
+        """In lists of some places: how many depends on the sizes, and on what is public."""
+        smallest, largest = terms.sizes
+        kind = "larger itemsets" if smallest > 1 else "single items" if largest == 1 else "itemsets of all sizes"
+        known = (
+            "of unknown items" if terms.catalogue_size is None else "of public items" if terms.delta else "without a δ"
+        )
+        places = _PLACES[kind][known][terms.neighbors]
+        if terms.count < places:
+            return None
+        return (
+            f"auto uses {BEST_FIRST}: in lists of {places} or more {kind} {known}, it has mostly found more of the "
+            "best itemsets than other mechanisms, and releases their supports, too."
+        )
 
     @classmethod
     def of(cls, terms: ListTerms) -> Self:
