@@ -218,7 +218,8 @@ class Planner:
         if sum(itemset.share for itemset in likely) > _DENSE * len(likely):
             items = min(len(shares), len(likely).bit_length() + _MORE_ITEMS, _MOST_IN_CELLS)
         made = sum(comb(items, size) for size in range(self.goal.sizes[0], self.goal.sizes[1] + 1))
-        if items > _MOST_IN_CELLS or made < _ENOUGH_IN_CELLS * (self.goal.k or 0):
+        too_few = items < len(shares) and made < _ENOUGH_IN_CELLS * (self.goal.k or 0)
+        if items > _MOST_IN_CELLS or too_few:
             return 0
         plan = self.plan(weights, gauge)
         of_pairs = 2 ** (items - 2) * self.variance(self.changes)

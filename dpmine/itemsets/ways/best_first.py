@@ -17,7 +17,7 @@ from dpmine.itemsets.best_first.plan import (
 from dpmine.itemsets.ways.adaptive_counts import LARGEST_SIZE, AdaptiveCounts, released
 from dpmine.itemsets.ways.way import Chosen, Way
 from dpmine.privacy import Neighbors
-from dpmine.selection.top_k import NO_DELTA, rounds_of, share_of_best
+from dpmine.selection.top_k import NO_DELTA, OneShot, rounds_of, share_of_best
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
@@ -28,26 +28,16 @@ if TYPE_CHECKING:
 BEST_FIRST = "best_first"
 MOST_PLACES = 2000
 """Itemsets that are listed at most: each takes several counts, one after the other."""
-_NEVER = 10**9
-_REPLACED, _REMOVED = Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE
-_PLACES: dict[str, dict[str, dict[Neighbors, int]]] = {
-    "itemsets of all sizes": {
-        "without a δ": {_REPLACED: 10, _REMOVED: 10},
-        "of public items": {_REPLACED: 10, _REMOVED: 10},
-        "of unknown items": {_REPLACED: 10, _REMOVED: 10},
-    },
-    "single items": {
-        "without a δ": {_REPLACED: 50, _REMOVED: 50},
-        "of public items": {_REPLACED: 10, _REMOVED: 20},
-        "of unknown items": {_REPLACED: _NEVER, _REMOVED: _NEVER},
-    },
-    "larger itemsets": {
-        "without a δ": {_REPLACED: 20, _REMOVED: 20},
-        "of public items": {_REPLACED: 20, _REMOVED: 50},
-        "of unknown items": {_REPLACED: 20, _REMOVED: 50},
-    },
-}
-"""From how many places on "auto" counts best first: docs/explanation/measured/short_lists.md compares."""
+MANY_PLACES = 10
+"""From here on "auto" counts best first, for all sizes: docs/explanation/measured/short_lists.md compares all ways."""
+_ITEMS_WITHOUT_DELTA, _ITEMS = 50, {Neighbors.REPLACE_ONE: 10, Neighbors.ADD_REMOVE: 20}
+"""From here on for single public items alone."""
+_LARGER_WITHOUT_DELTA, _LARGER, _LOUD = 10, 20, 45
+"""From here on for larger itemsets of public items alone, where the noise of one shot has at least this scale."""
+_REASON = (
+    f"auto uses {BEST_FIRST}: in lists like this one, it has mostly found more of the best itemsets than other "
+    "mechanisms, and releases their supports, too."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +77,20 @@ class BestFirst(Way):
 
     @classmethod
     def advantage(cls, terms: ListTerms) -> str | None:
-        """In lists of some places: how many depends on the sizes, and on what is public."""
+        """In lists of some places: how many depends on the sizes, on what is public, and on the noise of one shot."""
         smallest, largest = terms.sizes
-        kind = "larger itemsets" if smallest > 1 else "single items" if largest == 1 else "itemsets of all sizes"
-        known = (
-            "of unknown items" if terms.catalogue_size is None else "of public items" if terms.delta else "without a δ"
-        )
-        places = _PLACES[kind][known][terms.neighbors]
-        if terms.count < places:
+        if smallest == 1 < largest:
+            return _REASON if terms.count >= MANY_PLACES else None
+        if terms.catalogue_size is None:
             return None
-        return (
-            f"auto uses {BEST_FIRST}: in lists of {places} or more {kind} {known}, it has mostly found more of the "
-            "best itemsets than other mechanisms, and releases their supports, too."
-        )
+        if largest == 1:
+            return (
+                _REASON if terms.count >= (_ITEMS[terms.neighbors] if terms.delta else _ITEMS_WITHOUT_DELTA) else None
+            )
+        if terms.count < (_LARGER if terms.delta else _LARGER_WITHOUT_DELTA):
+            return None
+        shot = OneShot.of(terms.count, terms.epsilon, terms.delta, terms.neighbors)
+        return _REASON if shot.mechanism.scale >= _LOUD else None
 
     @classmethod
     def of(cls, terms: ListTerms) -> Self:
