@@ -13,13 +13,16 @@ import argparse
 import json
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
+from itertools import product
 from multiprocessing import get_context
 from os import cpu_count
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from utility.bound import least_epsilon, least_missing
 from utility.columns import CHOSEN_ON, REPORTED_ON, Cell, Market, columns
+from utility.data import case_of
 
 from dpmine.options.names import AUTO
 
@@ -78,6 +81,19 @@ def far(found: Means) -> list[str]:
     return [f"auto more than {FAR} behind the best: {len(lines)} of {cells} cells", *lines]
 
 
+def bounds() -> str:
+    """What no mechanism can reach for pairs of customers under replace-one, by exchange and by packing."""
+    case = case_of("customers")
+    if case is None:
+        return ""
+    lines = [
+        f"- k = {k}, ε = {epsilon:g}: at least {least_missing(case.best, k, epsilon):.3f} missing; nothing is found below "
+        f"ε = {least_epsilon(case.candidates, k, case.cut_off(k)):.3f}"
+        for k, epsilon in product((5, 10, 20), (0.25, 1.0))
+    ]
+    return "\n".join(["Pairs of customers, δ = 0, replace-one, any mechanism:", *lines])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", default=[*CHOSEN_ON, *REPORTED_ON])
@@ -92,6 +108,7 @@ def main() -> None:
     for names in (CHOSEN_ON, REPORTED_ON, (*CHOSEN_ON, *REPORTED_ON)):
         if here := [name for name in names if name in measured_on]:
             print(report(cells, here))
+    print(bounds())
 
 
 if __name__ == "__main__":
