@@ -87,7 +87,7 @@ def bounds() -> str:
     if case is None:
         return ""
     lines = [
-        f"- k = {k}, ε = {epsilon:g}: at least {least_missing(case.best, k, epsilon):.3f} missing; nothing is found below "
+        f"- k = {k}, ε = {epsilon:g}: at least {least_missing(case.best, k, epsilon):.3f} missing; nothing below "
         f"ε = {least_epsilon(case.candidates, k, case.cut_off(k)):.3f}"
         for k, epsilon in product((5, 10, 20), (0.25, 1.0))
     ]

@@ -33,7 +33,10 @@ MANY_PLACES = 10
 _ITEMS_WITHOUT_DELTA, _ITEMS = 50, {Neighbors.REPLACE_ONE: 10, Neighbors.ADD_REMOVE: 20}
 """From here on for single public items alone."""
 _LARGER_WITHOUT_DELTA, _LARGER, _LOUD = 10, 20, 45
-"""From here on for larger itemsets of public items alone, where the noise of one shot has at least this scale."""
+"""From here on for larger itemsets of public items alone, where the noise of one shot has at least this scale.
+
+So it has for fewer itemsets of all sizes than `_LARGER`, too, where there is no δ.
+"""
 _REASON = (
     f"auto uses {BEST_FIRST}: in lists like this one, it has mostly found more of the best itemsets than other "
     "mechanisms, and releases their supports, too."
@@ -80,7 +83,8 @@ class BestFirst(Way):
         """In lists of some places: how many depends on the sizes, on what is public, and on the noise of one shot."""
         smallest, largest = terms.sizes
         if smallest == 1 < largest:
-            return _REASON if terms.count >= MANY_PLACES else None
+            is_clear = terms.delta or terms.count >= _LARGER
+            return _REASON if terms.count >= MANY_PLACES and (is_clear or _is_loud(terms)) else None
         if terms.catalogue_size is None:
             return None
         if largest == 1:
@@ -89,8 +93,7 @@ class BestFirst(Way):
             )
         if terms.count < (_LARGER if terms.delta else _LARGER_WITHOUT_DELTA):
             return None
-        shot = OneShot.of(terms.count, terms.epsilon, terms.delta, terms.neighbors)
-        return _REASON if shot.mechanism.scale >= _LOUD else None
+        return _REASON if _is_loud(terms) else None
 
     @classmethod
     def of(cls, terms: ListTerms) -> Self:
@@ -150,3 +153,8 @@ class BestFirst(Way):
         best = [itemset for itemset in ranked if len(itemset) >= least][: self.count]
         listed = tuple(tuple(codes[number] for number in itemset) for itemset in best)
         return Chosen(listed, released(counted, transactions))
+
+
+def _is_loud(terms: ListTerms) -> bool:
+    """Whether all places in one shot would have much noise."""
+    return OneShot.of(terms.count, terms.epsilon, terms.delta, terms.neighbors).mechanism.scale >= _LOUD

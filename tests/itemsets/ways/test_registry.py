@@ -80,7 +80,7 @@ def test_what_auto_takes_is_a_rival(changes: dict[str, Any]) -> None:
 
 @every("relation", Neighbors)
 def test_auto_counts_best_first_without_a_delta_where_items_are_public(relation: Neighbors) -> None:
-    terms = ListTerms(10, Fraction(1), Fraction(0), relation, (1, 3), 100)
+    terms = ListTerms(20, Fraction(1), Fraction(0), relation, (1, 3), 100)
     way = build_way(terms)
     assert way.name == "best_first"
     assert (way.guarantee().delta, way.guarantee().zcdp) == (Fraction(0), Zcdp(Fraction(1, 2)))
@@ -101,6 +101,8 @@ def test_auto_counts_best_first_without_a_delta_where_items_are_public(relation:
         ((2, 2), 100, 1, "1/4", ("best_first", "best_first")),
         ((2, 2), 50, 1, 1, ("items_first", "items_first")),
         ((1, 4), 10, 1, 1, ("best_first", "best_first")),
+        ((1, 4), 10, 0, 1, ("exponential", "exponential")),
+        ((1, 4), 10, 0, "1/4", ("best_first", "exponential")),
         ((1, 4), 9, 0, 1, ("exponential", "exponential")),
     ],
 )
