@@ -364,6 +364,26 @@ def draw_spark() -> Any:
     )
 
 
+def draw_unattended() -> Any:
+    """The steps of an unattended run, and what to do if it ends at each of them."""
+    return steps(
+        [
+            "are the data\nthere?",
+            "the ledger\nis charged",
+            "dpmine counts\nand chooses",
+            "the result\nis stored",
+            "the page\nis written",
+        ],
+        [
+            "no: status 4, nothing\nis charged; run later",
+            "ends before:\nrun it again",
+            "ends here: the charge\nis lost; --retry",
+            "ends after: run it\nagain, no new charge",
+            "status 0",
+        ],
+    )
+
+
 def draw_audit() -> Any:
     """Probabilities of each outcome on two neighbours: nowhere do they differ by more than the factor e^ε."""
     figure = new_figure(6, 2.5)
@@ -415,6 +435,7 @@ DIAGRAMS = {
     "how-to/target.svg": draw_target,
     "how-to/etl.svg": draw_etl,
     "how-to/spark.svg": draw_spark,
+    "how-to/unattended.svg": draw_unattended,
     "how-to/audit.svg": draw_audit,
     "how-to/claim.svg": draw_claim,
 }

@@ -75,6 +75,8 @@ def frequent_itemsets(line: CommandLine) -> None:
     line.caution(result.guarantee)
     if line.rules and result.several_baskets:
         messages.notice(CONFIDENCE)
+    elif line.rules and not result.units_are_public:
+        messages.notice("rules have no lift: it needs the number of units, as a public fact (`units=N`)")
     if destination.format is not Format.TEXT or destination.path is not None:
         for text in listed.remarks:
             messages.notice(text)
@@ -181,8 +183,16 @@ class WithRules:
     def __str__(self) -> str:
         if not self.result.itemsets:
             return str(self.result)
-        lines = list(map(_rule, self.rules)) or ["No rule is as confident."]
+        lines = list(map(_rule, self.rules)) or [self._without_rules()]
         return "\n".join([str(self.result), "", *lines])
+
+    def _without_rules(self) -> str:
+        """Why there are none."""
+        if any(len(itemset) > 1 for itemset in self.result.itemsets):
+            return "No rule is as confident."
+        one_basket = " With --basket, one basket holds all of an itemset; without, all rows of a unit are one basket."
+        several = getattr(self.result, "several_baskets", False)
+        return "No itemset of two or more items is listed, so there are no rules." + (one_basket if several else "")
 
 
 def _rule(rule: dict[str, Any]) -> str:

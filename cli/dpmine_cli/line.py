@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from dpmine.options.option import OF_SOURCE
 from dpmine_cli.messages import Messages
-from dpmine_cli.options import OPTIONS, Format, typed
+from dpmine_cli.options import OPTIONS, Format, as_typed, typed
 from dpmine_cli.output import Destination
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def add(app: typer.Typer, name: str, function: Callable[[CommandLine], None], sh
         try:
             function(line)
         except DryRun as done:
-            print(done.to_json() if line.destination.format is Format.JSON else done)
+            print(done.to_json() if line.destination.format is Format.JSON else as_typed(str(done)))
             line.caution(done.guarantee)
 
     options = [_parameter(key, option, required=option.needed and not scores) for key, option in table.items()]

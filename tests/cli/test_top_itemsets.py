@@ -72,6 +72,24 @@ def test_no_rule_is_as_confident(run: outcome_of) -> None:
     assert "rule" not in lines
 
 
+def test_without_itemsets_of_two_items_there_are_no_rules() -> None:
+    baskets = [("ann", str(place), item) for place, item in enumerate("ab")] * 9
+    for basket, hint in [("basket", True), (None, False)]:
+        found = dpmine.frequent_itemsets(
+            pa.table(dict(zip(["unit", "basket", "item"], zip(*baskets, strict=True), strict=True))),
+            k=2,
+            max_size=1,
+            epsilon=1000,
+            catalogue=["a", "b"],
+            unit="unit",
+            basket=basket,
+            item="item",
+        )
+        said = str(WithRules(found, [])).splitlines()[-1]
+        assert said.startswith("No itemset of two or more items is listed, so there are no rules.")
+        assert ("one basket holds all of an itemset" in said) is hint
+
+
 def test_json(run: outcome_of) -> None:
     found = document(run, *SUPPORTED, "--units", "40")
     assert list(found) == ["itemsets", "sizes", "requested", "mechanism", "guarantee", "budget", "dpmine"]

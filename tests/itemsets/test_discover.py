@@ -49,7 +49,7 @@ def test_nothing_is_found_where_units_are_few() -> None:
     found = dpmine.discover_items([["a", "b"]])
     assert len(found) == 0
     assert str(found).splitlines()[1] == f"{REMARK}none. {found.advice}"
-    assert found.advice.startswith("An item is found with probability 1/2 if about 38 units have it and nothing else")
+    assert found.advice.startswith("To be found with probability 1/2, an item needs about 38 units that have nothing")
 
 
 def test_a_run_is_charged_before_data_are_read(tmp_path: Path) -> None:
@@ -134,8 +134,8 @@ def test_what_a_request_says() -> None:
     assert request.guarantee.zcdp.rho == request.way.zcdp.rho + (request.split.supports or request.way).zcdp.rho
     assert "items: Gaussian noise" in str(request.split)
     assert advice(request, charged=True) == (
-        "too few items were found. An item is found with probability 1/2 if about 48 units have it and nothing else, "
-        "or about 127 units with 7 items each. The run was still charged. Try `epsilon=1.5`, with which about "
+        "too few items were found. To be found with probability 1/2, an item needs about 48 units that have nothing "
+        "else, or about 127 units with 7 items each. The run was still charged. Try `epsilon=1.5`, with which about "
         "241 are enough: fewer than 1 in 20 of 5,000 units, a guess for the best (`units=N` for your number). "
         "Another run adds to the charge: ε = 4.5 for both. Stopping is an answer, too."
     )

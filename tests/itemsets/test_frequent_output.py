@@ -8,21 +8,25 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from matplotlib.figure import Figure
 from support.command_line import assert_one_error, outcome_of
 
 import dpmine
 from dpmine.errors import BadParameter
-from dpmine.itemsets.release.picture import MOST_RULES, draw_matrix
+from dpmine.itemsets.release.picture import MOST_RULES, DrawnRule, draw_itemsets, draw_matrix, draw_network, draw_rules
 from dpmine.itemsets.release.rules import plain_rules
 from dpmine.planning.frequent import plan_frequent
 from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.page.bodies import body_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 BASKETS = [*[["a", "b", "c"]] * 3000, *[["a", "b"]] * 1000, *[["d", "e, f"]] * 900]
 RUN = ["frequent-itemsets", "sales.parquet", "--unit", "unit", "--item", "item", "--epsilon", "50"]
@@ -213,6 +217,39 @@ def test_a_picture_of_rules_has_a_rectangle_for_each_around_its_point() -> None:
     assert names[0] == f"1  {', '.join(sorted(rules.antecedents[0]))} → {', '.join(sorted(rules.consequents[0]))}"
     with pytest.raises(BadParameter, match="all subsets"):
         found.without_subsets().plot(kind="rules")
+
+
+def test_long_names_and_letters_without_a_font_leave_a_picture_of_rules_its_room() -> None:
+    """Each side of a rule has its line; no warning of matplotlib's, which would quote the letter."""
+    letters = "漢🎁"
+    names = [f"{place} {'W' * 60} {letters}" for place in range(8)]
+    rules = [
+        DrawnRule((name, f"to {letters} {name}"), (9 + place, 8, 20), (0.5, 0.4, 0.6))
+        for place, name in enumerate(names)
+    ]
+    axes = draw_rules(None, rules, f"ε = 1, δ = 1e-06 per {letters}, neighbours replace-one")
+    figure = laid_out(axes)
+    lines = axes.texts[-1].get_text().splitlines()
+    assert len(lines) == 2 * len(rules)
+    assert lines[1].strip().startswith("→ to □□ 0 WWW")
+    assert axes.get_title() == "ε = 1, δ = 1e-06 per □□, neighbours replace-one"
+    canvas = figure.bbox
+    assert axes.get_window_extent().width > 0.35 * canvas.width
+    for part in (axes.title, axes.texts[-1]):
+        box = part.get_window_extent()
+        assert canvas.x0 <= box.x0 < box.x1 <= canvas.x1
+        assert canvas.y0 <= box.y0 < box.y1 <= canvas.y1
+    for draw in (draw_network, draw_matrix):
+        laid_out(draw(None, names, {(names[0], names[1]): (9, True)}, letters))
+    laid_out(draw_itemsets(None, names, None, None, letters))
+
+
+def laid_out(axes: Axes) -> Figure:
+    """Its figure, with everything in its place; warnings are errors."""
+    figure = axes.figure
+    assert isinstance(figure, Figure)
+    figure.draw_without_rendering()
+    return figure
 
 
 def test_top_itemsets_draw_rules_where_they_were_asked_for() -> None:

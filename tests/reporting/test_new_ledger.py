@@ -36,10 +36,13 @@ def test_a_budget_that_a_run_creates_is_said_in_its_text_and_on_its_page(folder:
     folder.ledger.grant("barn", epsilon=1)
     report = folder.run(job(**AGES))
     assert str(report).splitlines()[0].startswith("new data set: granted ε = 100000, δ = 0.01 to 'shop'; ")
-    assert "began a new data set, and granted ε = 100000, δ = 0.01" in render(report)
+    assert (
+        "to ε = 100000, δ = 0.01 for each customer. The run that made this page also set this budget, in a new data "
+        "set." in render(report)
+    )
     again = folder.run(job(**AGES))
     assert "new" not in str(again)
-    assert "began a new" not in render(again)
+    assert "also set this budget" not in render(again)
 
 
 @pytest.mark.parametrize("damage", [lose, empty])

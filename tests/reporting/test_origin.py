@@ -38,10 +38,12 @@ def test_owner_period_and_inputs(folder: Folder) -> None:
     report = folder.run_file(read_job_file(path))
     text = Page(render(report, today=DAY)).text
     for said in (
-        "2 results about shop, March 2030,",
+        "2 results about 34 customers of “shop”, March 2030,",
         "Data set shop, as the ledger calls it",
         "Input sales : Tills; 1 to 7 March",
-        "Input people Owner Sales department Period March 2030",
+        "Input people Owner Sales department Number of customers 34 Period March 2030",
+        "Inputs, owner, period and number are as the job file states them;",
+        "Whom to ask? Sales department.",
         "Day of the run 2030-01-02 (UTC)",
         "Responsible: Sales department, the owner according to the job file.",
         f"Job file jobs.toml, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}",
@@ -115,7 +117,9 @@ def test_charges_are_seen_without_unfolding(folder: Folder) -> None:
     report = folder.run(*(job(**options) for options in ALL.values()))
     html = render(report, today=DAY)
     unfolded = Page(re.sub(r"<details>.*?</details>", "", html, flags=re.DOTALL)).text
-    shares = [float(share) for share in re.findall(r"It was charged ([\d.]+) % of the budget", unfolded)]
+    shares = [
+        float(share) for share in re.findall(r"This result was charged ([\d.]+) % of the privacy budget", unfolded)
+    ]
     assert report.budget is not None
     granted, charges = report.budget.granted, [outcome.charge for outcome in report.outcomes]
     parts = [max(each.epsilon / granted.epsilon, each.delta / granted.delta) for each in charges]
@@ -168,18 +172,18 @@ def test_all_sentences_use_the_label(folder: Folder) -> None:
     for said in (
         "with differential privacy for each buyer",
         "Each buyer, with all data of that buyer.",
-        "One buyer is one value of “customer”; rows without a value are left out.",
-        "About 30 buying people (88.2 %) have",
+        "One buyer is one value of “customer”; rows without one are never used.",
+        "About 30 buying people (88.2 % of all) have",
         "All numbers together are right within ±",
         "Buying people, about",
-        "Number of buying people in each bin of age",
+        "Number of buying people in each range of “age”",
         "For k buying people, the ε is k times as large.",
         "The budget of shop, for each buyer",
     ):
         assert said in text, said
     prose, notes = text.split("What single results rest on")
     assert "each customer" not in prose
-    assert "every customer keeps one row" in notes  # as the guarantee itself says it
+    assert "Every customer keeps one row" in notes  # as the guarantee itself says it
 
 
 def test_a_label_is_no_other_question(folder: Folder) -> None:
@@ -192,7 +196,7 @@ def test_what_one_unit_is(folder: Folder) -> None:
     text = Page(render(folder.run(job(**rows), unit=None), today=DAY)).text
     assert text.count("Each row of the data is protected by itself.") == 1
     assert "count together: the guarantee is the same" not in text
-    assert "the guarantee is weaker: twice the ε. The same holds for a family of two" in text
+    assert "has a weaker guarantee: twice the ε. A guess about this person" in text
     text = Page(render(folder.run(job(**rows), unit=None, unit_label='"visit"'), today=DAY)).text
     assert text.count("One visit is one row.") == 1
 

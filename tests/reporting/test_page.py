@@ -99,17 +99,20 @@ def test_what_stands_on_it(html: str) -> None:
     page = Page(html)
     for said in (
         "Private results of shop",
-        "7 results about shop, with differential privacy for each customer.",
+        "7 results about 34 customers of “shop”, with differential privacy for each customer.",
         "by their outcomes the jobs came to ε = ",
-        "have the largest noisy number of 2 listed. About 30 customers (88.2 %) have each of them in a basket.",
+        "lead the 2 listed. About 30 customers (88.2 % of all) have each of them in a basket.",
         "Association rules, the surest first",
-        "The bin of age with the largest noisy number is “",
-        "A weighted sum of 2 features predicts whether rich is true or false.",
-        "The chosen rule: rich is true where age ≥ 50, and false elsewhere.",
-        "A model for rich that reached the target.",
-        "with the data of any one customer replaced by any other data",
+        "“age” is most often “",
+        "What to rely on? Each result has noise: random changes that protect each customer.",
+        "Do not rely on an order where the lines overlap, or on anything about a single customer.",
+        "Can a single customer be exposed? Perhaps: this guarantee is too weak to exclude it.",
+        "A weighted sum of 2 features predicts whether “rich” is true or false.",
+        "A rule of thumb, not tested: “rich” is true where “age” is 50 or more, and otherwise false.",
+        "A model for “rich” that reached the target.",
+        "Had the data of any one customer been entirely different,",
         "The number of customers, which counts as public and may be named on this page.",
-        "Ages, Weights, Line, Rule, Target: every customer keeps one row, drawn at random from its own; rows without a",
+        "Every customer keeps one row, drawn at random from its own; rows without a customer are dropped (Ages,",
         "Who is protected?",
         "Against what?",
         "How strong is the guarantee, compared with others?",
@@ -267,7 +270,7 @@ def test_passwords_of_inputs_are_not_shown(folder: Folder) -> None:
 def test_a_ledger_that_is_gone_costs_no_page(folder: Folder) -> None:
     html = render(replace(folder.run(job(**RULE)), budget=None), today=DAY)
     assert "The ledger could not be read when this page was written." in html
-    assert "age ≥ 50" in html
+    assert "age is 50 or more" in html
 
 
 def test_a_failed_job_says_nothing_of_why(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,9 +286,9 @@ def test_a_failed_job_is_no_result_and_says_what_it_may_have_taken(
 ) -> None:
     monkeypatch.setattr(HistogramJob, "run", fail(BadData("x"), after_charge=after_charge))
     text = Page(render(folder.run(job(**AGES), job(**PAIRS)), today=DAY)).text
-    assert "1 result about shop" in text
+    assert "1 result about 34 customers of “shop”" in text
     assert said in text
-    assert text.count("It was charged") == 1 + after_charge
+    assert (text.count("This result was charged"), text.count("It was charged")) == (1, after_charge)
 
 
 def test_a_stored_result_that_cannot_be_shown(folder: Folder) -> None:
@@ -357,7 +360,7 @@ def test_factors_are_never_understated() -> None:
             Fraction(1, 1000),
             (
                 "replaced by any other data",
-                "2.72 times as likely, plus at most 0.001.",
+                "2.72 times as probable, plus 0.001.",
                 "73.2 %",
                 "number of customers",
             ),
@@ -367,10 +370,10 @@ def test_factors_are_never_understated() -> None:
             Neighbors.ADD_REMOVE,
             Fraction(1, 1000),
             # a fact changes: taken away, and added
-            ("added or taken away", "2.72 times as likely, plus at most 0.001.", "88.1 %"),
+            ("added or taken away", "2.72 times as probable, plus 0.001.", "88.1 %"),
             "number of customers",
         ),
-        (Neighbors.ADD_REMOVE, Fraction(0), ("2.72 times as likely.", "88.1 % sure"), "number of customers"),
+        (Neighbors.ADD_REMOVE, Fraction(0), ("2.72 times as probable.", "88.1 % sure"), "number of customers"),
     ],
 )
 def test_words_for_both_relations(
@@ -385,7 +388,7 @@ def test_words_for_both_relations(
     for text in said:
         assert text in page, text
     assert unsaid not in page
-    assert page.count("Rule, two: so it is.") == 1
+    assert page.count("So it is (Rule, two).") == 1
 
 
 def test_bars_are_as_long_as_their_values() -> None:
@@ -423,7 +426,7 @@ def test_shortened() -> None:
     assert len(shortened("漢" * 100, 300)) < len(shortened("A" * 100, 300)) < len(cut)
 
 
-BEYOND = "It also holds everything beyond that end"
+INNER = "Of the inner ranges,"
 
 
 def density(*heights: float) -> dict[str, Any]:
@@ -443,17 +446,17 @@ def density(*heights: float) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("heights", "said"),
     [
-        ((0.2, 0.5, 0.3), "is “10 to 20”, with about 50 % of the rows."),
+        ((0.2, 0.5, 0.3), "is most often “10 to 20”, for about 50 rows (about 50 %)."),
         (
             (0.5, 0.2, 0.3),
-            f"is “less than 10”, with about 50 % of the rows. {BEYOND}; between the ends, “10 to 20”, with about 20 %.",
+            f"is most often “less than 10”, for about 50 rows (about 50 %). {INNER} “10 to 20” is the most frequent,",
         ),
         (
             (0.1, 0.2, 0.3, 0.4),
-            f"is “30 or more”, with about 40 % of the rows. {BEYOND}; between the ends, “20 to 30”, with about 30 %.",
+            f"is most often “30 or more”, for about 40 rows (about 40 %). {INNER} “20 to 30” is the most frequent,",
         ),
-        ((0.9, 0.1), f"is “less than 10”, with about 90 % of the rows. {BEYOND}."),
-        ((1.0,), "is “0 to 10”"),
+        ((0.9, 0.1), "is most often “less than 10”, for about 90 rows (about 90 %)."),
+        ((1.0,), "is most often “0 to 10”"),
     ],
 )
 def test_the_highest_bin_is_the_highest_of_the_table(heights: tuple[float, ...], said: str) -> None:
@@ -474,7 +477,7 @@ def listed(*supports: int | None) -> dict[str, Any]:
 
 def test_ranks_are_those_of_the_numbers_beside_them() -> None:
     body = body_of("top-itemset", listed(5, 9, 7, 9))
-    largest = "b and d have the largest noisy number of 4 listed."
+    largest = "b and d lead the 4 listed."
     assert body.answer == f"{largest} About 9 units have each of them in a basket."
     assert [row[:3] for row in body.tables[0].rows] == [
         ("1", "b", "9"),
@@ -485,8 +488,9 @@ def test_ranks_are_those_of_the_numbers_beside_them() -> None:
     assert body.picture is not None
     drawn = re.findall(r">([abcd])</text>", body.picture.wide)
     assert drawn == ["b", "d", "c", "a"]
-    assert "Ranks and bars follow the noisy numbers, " in body.remarks[0]
-    rival = "By the intervals, 1 other may have more."  # the other one that leads; 7 ± 1 ends at 8, where 9 ± 1 begins
+    assert "Ranks and bars follow the noisy numbers. " in body.remarks[0]
+    # the other one that leads; 7 ± 1 ends at 8, where 9 ± 1 begins
+    rival = "1 other of the list may truly be first, because the intervals overlap."
     assert body.sure.startswith(f"Each number is right within ±1 units, with probability 95 %. {rival}")
 
 
@@ -510,7 +514,35 @@ def test_a_rule_about_a_count_names_a_count(folder: Folder) -> None:
     column = table.column_names.index("age")
     pq.write_table(table.set_column(column, "age", ages), folder.path / "people.parquet")
     html = render(folder.run(job(**RULE | {"grid": "998"})), today=DAY)
-    assert "rich is true where age ≥ 50, and false elsewhere." in html
+    assert "“rich” is true where “age” is 50 or more, and otherwise false." in html
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("sent_back >= 4.5", "“sent back” is 4.5 or more"),
+        ("age <= 1,000", "“age” is 1,000 or less"),
+        ("age < 50", "“age” is below 50"),
+        ("10 <= age < 50", "“age” is at least 10 and below 50"),
+        ("0.5 age - 2 visits >= 0", "“0.5 age - 2 visits” is 0 or more"),
+        ("member and active", "member and active"),
+    ],
+)
+def test_rules_are_said_in_words(rule: str, words: str) -> None:
+    document = {"mechanism": "exponential", "class": {"name": "stumps"}, "classes": [False, True], "label": "sent_back"}
+    body = body_of("hypothesis", {**document, "hypothesis": rule}, UnitWords.read("customer"))
+    assert body.answer == f"A rule of thumb, not tested: “sent back” is true where {words}, and otherwise false."
+    assert body.sure.startswith("Do not rely on it for a single customer. ")
+    assert body.picture is not None
+    assert "sent back is true" in body.picture.narrow
+
+
+def test_the_number_of_units_is_said_where_the_job_file_says_it(folder: Folder) -> None:
+    (first, other) = (job(**PAIRS | {"name": name, "units": units}) for name, units in (("one", 34), ("two", 35)))
+    assert "1 result about 34 customers of “shop”" in Page(render(folder.run(first), today=DAY)).text
+    assert "2 results about “shop”" in Page(render(folder.run(first, other), today=DAY)).text  # which one is right?
+    hidden = folder.run(job(**AGES | {"units": 34, "bins": [4, 5]}), dataset='"other"', neighbors='"add-remove"')
+    assert "1 result about “other”" in Page(render(hidden, today=DAY)).text  # a public guess at a private number
 
 
 def test_labels_of_bars_are_told_apart() -> None:
@@ -565,7 +597,7 @@ def test_weights_of_several_classes_stand_side_by_side() -> None:
     table = body.tables[0]
     assert list(table.columns) == ["Feature", "a", "b", "c"]
     assert table.rows == (("x", "1", "3", "-4"), ("y", "2", "4", "-6"), ("(intercept)", "0.5", "0", "-0.5"))
-    assert body.answer.startswith("For each value of kind a weighted sum of 2 features")
+    assert body.answer.startswith("For each value of “kind” a weighted sum of 2 features")
 
 
 def test_bins_of_whole_numbers_are_named_by_them() -> None:
@@ -582,7 +614,7 @@ def test_bins_of_whole_numbers_are_named_by_them() -> None:
     assert bins(4, 4) == ["0 or less", "1", "2", "3 or more"]
     assert not any("whole numbers" in remark for remark in remarks)
     assert bins(10, 4) == ["2 or less", "3 to 4", "5 to 7", "8 or more"]
-    assert "Some bins hold more whole numbers than others" in remarks[-1]
+    assert "Some ranges hold more whole numbers than others" in remarks[-1]
     assert bins(2, 4) == ["less than 0.5", "0.5 to 1", "1 to 1.5", "1.5 or more"]  # two bins hold none
 
 
@@ -603,11 +635,12 @@ def test_the_column_says_whether_bins_hold_whole_numbers(folder: Folder) -> None
 def test_how_sure_a_density_is() -> None:
     document = {**density(0.2, 0.5, 0.3), "rows_per_unit": 1, "count_error": 40}
     assert body_of("histogram", document).sure.startswith(
-        "Each number is right within ±40 units, with probability 95 %. By the intervals, 2 other bins may have more."
+        "Each number is right within ±40 units, with probability 95 %. 2 other bars may truly be first, because "
     )
     sure = body_of("histogram", {**document, "count_error": 14}).sure  # 50 ± 14 is above 20 ± 14, not above 30 ± 14
-    assert "1 other bin may have more." in sure
-    assert "may have more" not in body_of("histogram", {**document, "count_error": 10}).sure  # one ends where it begins
+    assert "1 other bar may truly be first, because" in sure
+    sure = body_of("histogram", {**document, "count_error": 10}).sure  # one ends where it begins
+    assert "may truly be first" not in sure
     table = body_of("histogram", document).tables[0]
     assert list(table.columns)[-1] == "Interval"
     assert [row[-1] for row in table.rows] == ["0 to 60", "10 to 90", "0 to 70"]
@@ -618,7 +651,7 @@ def test_how_sure_a_density_is() -> None:
 
 def test_how_sure_a_target_is() -> None:
     document = {"label": "y", "requested": {"excess_risk": "3/10", "failure_probability": "1/10"}, "coef": None}
-    assert body_of("accuracy-first", document).answer == "No model for y reached the target within the budget."
+    assert body_of("accuracy-first", document).answer == "No model for “y” reached the target within the budget."
     model = {**document, "coef": [1.0], "features": ["x"], "intercept": 0.0}
     sure = body_of("accuracy-first", {**model, "reached": True}).sure
     assert sure == "Its excess risk is at most 0.3, except with probability 0.1."
@@ -646,9 +679,9 @@ def test_the_words_of_the_page_are_the_projects() -> None:
 
 def test_guesses_are_compared_with_other_guarantees(folder: Folder) -> None:
     text = Page(render(folder.run(job(**RULE | {"epsilon": 2})), today=DAY)).text
-    table = text[text.index("How sure a guess becomes at most") :]
-    assert "ε = 0.1 1.2 % 11 % 52.5 % ε = 1 2.7 % 23.2 % 73.2 % this page: ε = 2" in table
-    assert "becomes at most 98.3 % sure. For k customers" in text  # who occurs twice has 2·2 = 4
+    table = text[text.index("How sure an attacker can become at most") :]
+    assert "ε = 0.1 1.2 % 11 % 52.5 % ε = 1 2.7 % 23.2 % 73.2 % this page (ε = 2)" in table
+    assert "becomes at most 98.3 % sure. It is the same" in text  # who occurs twice has 2·2 = 4
 
 
 def test_names_on_two_lines() -> None:

@@ -30,6 +30,8 @@ def test_jobs_fit_as_often_as_their_charges(accounting: Accounting) -> None:
     jobs = {"pure": charge("0.5"), "with delta": charge("0.5", DELTA), "large": charge("9"), "none": Amount()}
     left = Amount.total([charge("0.5", DELTA), charge("0.5", DELTA), charge("0.5")])
     assert rest_of(left, accounting, jobs).times == {"pure": 3, "with delta": 2, "large": 0}
+    several = {"one": charge("0.5"), "two": charge("0.5", DELTA)}
+    assert [rest_of(left, accounting, {**several, **more}).page for more in ({}, {"three": charge("0.6")})] == [1, 0]
 
 
 def test_the_noise_is_the_planners() -> None:
@@ -52,8 +54,10 @@ def test_nothing_useful_is_left() -> None:
 def test_what_the_page_says(folder: Folder) -> None:
     page = Page(render(folder.run(job(**RULE), epsilon="2500"), today=DAY)).text
     assert "of the budget is left. That suffices to run one of these again: “Rule” (once)." in page
+    assert page.count("60.0 % is left, enough for a second page like this one.") == 2
     page = Page(render(folder.run(job(**RULE | {"name": "Other", "epsilon": 1500}), epsilon="2500"), today=DAY)).text
     assert "Nothing more can be run: the budget is used up." in page
+    assert "0.0 % is left, not enough for a second page like this one." in page
 
 
 LIMITS = [
@@ -65,7 +69,7 @@ LIMITS = [
         "Nothing more can be run: the total of the job file",
     ),
     ("zcdp", "5.5", "leaves ρ = 0.7753 to further jobs", "again: “Rule” (once)."),
-    ("zcdp", "4", "leaves ρ = 0.2807 to further jobs", "That does not suffice to run any job of this page again."),
+    ("zcdp", "4", "leaves ρ = 0.2807 to further jobs", "No job of this page could be charged a second time."),
 ]
 """Accounting, the file's total at δ = 0.01, and what the page says; the job is charged ε = 1, which is ρ = 1/2."""
 

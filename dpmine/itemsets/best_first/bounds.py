@@ -29,12 +29,12 @@ class Errors(NamedTuple):
     Attributes:
         of_mean: the largest plausible error of a count: of the mean of 1, 2, … answers.
         of_units: that of the number of units.
-        hidden: how many units, at most, a support may have beside those that were counted.
+        left_out: of itemsets whose counts may lack units: how far supports may be above what `of_mean` allows for.
     """
 
     of_mean: Callable[[int], int]
     of_units: int
-    hidden: int
+    left_out: Mapping[Itemset, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Bounds:
 
         def ends(itemset: Itemset) -> tuple[float, float]:
             counted, far = max(0.0, counts.counted(itemset)), counts.kind.reach(itemset, error_of)
-            low, high = counted - far, counted + far + errors.hidden
+            low, high = counted - far, counted + far + errors.left_out.get(itemset, 0)
             if itemset in together:
                 low, high = max(low, together[itemset].low), min(high, together[itemset].high)
             return low, high

@@ -30,10 +30,12 @@ class ExactCounts(NamedTuple):
     Attributes:
         count: of an itemset.
         hidden: how many units a support may have beside those that were counted; None where there are none.
+        whole: how many counts, the first ones, leave no unit out, whatever the data.
     """
 
     count: Callable[[Itemset], int]
     hidden: Callable[[], int] | None = None
+    whole: int = 0
 
 
 class Kind(ABC):
@@ -74,9 +76,9 @@ class Capped(Plain):
     most: int
 
     def exact(self, holdings: Holdings) -> ExactCounts:
-        """Of the units that counted fewer than `most` times before."""
+        """Of the units that counted fewer than `most` times before: of all, before that many counts."""
         capped = holdings.capped(self.most)
-        return ExactCounts(capped.support, lambda: capped.spent)
+        return ExactCounts(capped.support, lambda: capped.spent, self.most)
 
 
 class Centred(Kind):

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt, sqrt
+from math import hypot, isqrt, sqrt
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from dpmine.exact.reals import above, exact_ball
 from dpmine.itemsets.best_first.holdings import WORD
 
 if TYPE_CHECKING:
@@ -43,12 +44,13 @@ _LOSS = 1.5
 """What a mean loss counts beside a deviation: itemsets lose unlike parts."""
 _NEAR = 2.0
 """Deviations below the border of the list within which an itemset may be wanted."""
+_BITS = 128
 _LACK = 0.1
 """Of the exhausted units: what a capped support is taken to lack."""
 
 
 class Noise(Protocol):
-    """By ρ, for numbers that one unit moves by some squared distance `count`, all of them together."""
+    """Gaussian by ρ, for numbers that one unit moves by some squared distance `count`, all of them together."""
 
     def draw(self, count: int, *, bits: BitSource) -> int:
         """The noise of one of them."""
@@ -89,7 +91,7 @@ class Likely(NamedTuple):
         weights: of each, from 1 to `heaviest`.
         supports: about, at least 1.
         least: the support up to which itemsets have the largest weight.
-        lack: what supports of the earlier counts are taken to lack.
+        lacks: what each of the earlier counts is taken to lack.
         heaviest: the weight of the itemsets of least support.
     """
 
@@ -97,30 +99,34 @@ class Likely(NamedTuple):
     weights: Sequence[int]
     supports: Sequence[float]
     least: float
-    lack: float
+    lacks: Sequence[float]
     heaviest: int = HEAVIEST
 
     @classmethod
-    def of(cls, counts: Counts, itemsets: Iterable[Itemset], goal: Goal, exhausted: int) -> Likely:
+    def of(cls, counts: Counts, itemsets: Sequence[Itemset], goal: Goal, exhausted: int, whole: int) -> Likely:
         """Those of the itemsets that are wanted, or near the border of what is.
 
         Args:
             counts: what was counted.
-            itemsets: all of these.
+            itemsets: all of these, in their order.
             goal: what is wanted.
             exhausted: how many units a cap kept from counting, with noise.
+            whole: how many of the itemsets, the first ones, no unit was kept from.
         """
-        lack, sized = _LACK * exhausted, [itemset for itemset in itemsets if len(itemset) >= goal.sizes[0]]
+        lacks = dict.fromkeys(itemsets[whole:], _LACK * exhausted)
+        sized = [itemset for itemset in itemsets if len(itemset) >= goal.sizes[0]]
         border = goal.border(sorted(map(counts.support, sized)))
 
         def may_be_wanted(itemset: Itemset) -> bool:
-            return border is None or border - counts.support(itemset) < _NEAR * counts.deviation(itemset) + lack
+            return border is None or border - counts.support(itemset) < _NEAR * counts.deviation(itemset) + lacks.get(
+                itemset, 0.0
+            )
 
         likely = list(filter(may_be_wanted, sized))
         supports = [max(1.0, counts.support(itemset)) for itemset in likely]
         least = max(1.0, min(supports, default=1.0) if border is None else border)
         weights = [max(1, round(HEAVIEST * min(1.0, (least / support) ** _POWER))) for support in supports]
-        return cls(likely, weights, supports, least, lack)
+        return cls(likely, weights, supports, least, [lacks.get(itemset, 0.0) for itemset in likely])
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,18 +174,23 @@ class Together:
         sums, missing = self.released(holdings, likely, bits)
         squares, units = self.squared_sensitivity(likely), [self.whole * weight for weight in likely.weights]
         variance, error = float(self.noise.variance(squares)), self.noise.half_width(squares, self.level)
-        most = max(0, missing + error) / (self.whole * likely.heaviest)
+        joint, share = self._deviations() * sqrt(variance), 1 / (self.whole * likely.heaviest)
         parts = [total / unit for total, unit in zip(sums, units, strict=True)]
         sure = max(0.0, missing - sqrt(variance)) / (self.whole * likely.heaviest)
         lost = self.lost(parts, sure, likely)
 
         def support(place: int, itemset: Itemset) -> Support:
             total, unit = sums[place], units[place]
-            before, known = counts.deviation(itemset) ** 2 + likely.lack**2, counts.support(itemset)
+            before, known = counts.deviation(itemset) ** 2 + likely.lacks[place] ** 2, counts.support(itemset)
             value = known + before / (before + variance / unit**2) * (parts[place] + lost[place] - known)
-            return Support(value, (total - error) / unit, (total + error) / unit + most)
+            noise = joint * hypot(1 / unit, share) + 1 / unit + share
+            return Support(value, (total - error) / unit, parts[place] + missing * share + noise)
 
         return {itemset: support(place, itemset) for place, itemset in enumerate(likely.itemsets)}
+
+    def _deviations(self) -> float:
+        """How many of them the sum of some Gaussian noises is within, of either sign, with probability `level`."""
+        return float(above(lambda: exact_ball(2).sqrt() * exact_ball(1 - self.level).erfcinv(), _BITS))
 
     def lost(self, parts: Sequence[float], missing: float, likely: Likely) -> list[float]:
         """What supports lack in the mean, if it is in proportion to what units added to each.

@@ -87,7 +87,7 @@ class SupportNoise(ABC):
     def sum_half_width(self, count: int, terms: int, level: Fraction) -> int:
         """A whole t ≥ 0 with Pr[|X_1 + … + X_m| ≤ t] ≥ `level`, certified, for m = `terms` independent noises.
 
-        By Chernoff's bound 2 e^{−r(t + 1)} E[e^{rX}]^m, which holds for every rate r.
+        By Chernoff's bound 2 e^{−r(t + 1)} E[e^{rX}]^m, which holds for every rate r, or a closer one.
         """
 
     @abstractmethod
@@ -191,13 +191,20 @@ class DiscreteGaussian(SupportNoise):
         return decimal_below(root, _ROUND_DIGITS)
 
     def sum_half_width(self, count: int, terms: int, level: Fraction) -> int:
-        """For E[e^{rX}] ≤ e^{r²σ²/2}: the best r gives √(2mσ² ln(2/β))."""
+        """For E[e^{rX}] ≤ e^{r²σ²/2}: the best r gives √(2mσ² ln(2/β)).
+
+        Where σ ≥ 1, X is no more likely to be large than G + 1, for Gaussian G (docs/proofs/discovery.md, section 2).
+        Whichever is less.
+        """
         twice = 2 * terms * self.variance(count)
 
-        def formula() -> Ball:
+        def chernoff() -> Ball:
             return (-exact_ball(twice) * exact_ball((1 - level) / 2).log()).sqrt()
 
-        return _ceiling(formula) - 1
+        def gauss() -> Ball:
+            return terms + exact_ball(twice).sqrt() * exact_ball(1 - level).erfcinv()
+
+        return min(map(_ceiling, [chernoff, gauss] if self.variance(count) >= 1 else [chernoff])) - 1
 
     def __str__(self) -> str:
         return "Gaussian noise, at what the selection leaves"

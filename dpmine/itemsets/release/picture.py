@@ -1,12 +1,14 @@
 """Pictures of itemsets: bars with intervals, or ranks; a network or a matrix of pairs; rules by support and confidence.
 
-Names are never read as formulas, whatever characters they hold.
+Names are never read as formulas, whatever characters they hold. A letter that the fonts lack is drawn as a square:
+matplotlib would warn of each, and the warning quotes it.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
 from math import cos, pi, sin
+from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dpmine.io.atomic import new_figure
@@ -18,11 +20,13 @@ if TYPE_CHECKING:
 
 _RED_GREEN_BLUE = (0.298, 0.471, 0.659)
 _COLOUR, _GRID, _ENDS = "#4c78a8", "#dddddd", "#333333"
-_LONGEST, _SHORT = 60, 24
-"""Characters of a name that are shown: of an itemset, and of an item."""
+_LONGEST, _SHORT, _SIDE, _WRAPPED = 60, 24, 42, 32
+"""Characters of a name that are shown: of an itemset, an item, and one side of a rule; and of a line beside a bar."""
 _FULL, _PALE = 0.6, 0.3
 """Opacity of bars, and of what is not certain."""
-_INCHES = 0.35
+_SQUARE = "□"
+_INCHES, _LINE_INCHES = 0.35, 0.17
+"""Of a bar, and of a line of text."""
 _WIDEST = 6
 """Points of the line of the largest support."""
 _MOST_ITEMS = 40
@@ -43,9 +47,9 @@ class Picture(StrEnum):
 
 
 class DrawnRule(NamedTuple):
-    """A rule's name, and its support and confidence: released value, lower end and upper end."""
+    """Names of both sides of a rule, and its support and confidence: released value, lower end and upper end."""
 
-    name: str
+    sides: tuple[str, str]
     support: tuple[int, int, int]
     confidence: tuple[float, float, float]
 
@@ -73,7 +77,7 @@ def draw_itemsets(
         axes.hlines(places, [low for low, _ in intervals], [high for _, high in intervals], color=_ENDS, linewidth=1.6)
         axes.set_xlabel("noisy support in units, and its interval")
         axes.set_xlim(left=0)
-    axes.set_yticks(places, map(_short, names))
+    axes.set_yticks(places, ["\n".join(wrap(_short(name), _WRAPPED)) for name in names])
     _finish(axes, title)
     axes.invert_yaxis()
     axes.set_axisbelow(True)
@@ -142,8 +146,10 @@ def draw_matrix(axes: Axes | None, items: Sequence[str], pairs: Pairs, title: st
 
 def draw_rules(axes: Axes | None, rules: Sequence[DrawnRule], title: str) -> Axes:
     """A numbered point for each rule, in a rectangle that holds its true support and confidence; names at the right."""
-    axes = new_figure(10, 5).subplots() if axes is None else axes
     shown = rules[:MOST_RULES]
+    labels = [f"{number}  {_on_lines(rule.sides)}" for number, rule in enumerate(shown, 1)]
+    lines = sum(label.count("\n") + 1 for label in labels)
+    axes = new_figure(10, max(5, 0.5 + _LINE_INCHES * lines)).subplots() if axes is None else axes
     for number, (_, (x, left, right), (y, low, high)) in enumerate(shown, 1):
         size = right - left, high - low
         axes.bar(left, size[1], size[0], low, align="edge", facecolor=(*_RED_GREEN_BLUE, 0.12), edgecolor=_COLOUR)
@@ -153,18 +159,36 @@ def draw_rules(axes: Axes | None, rules: Sequence[DrawnRule], title: str) -> Axe
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("noisy support in units, and its interval")
     axes.set_ylabel("confidence, and its interval")
-    names = "\n".join(f"{number}  {_short(rule.name)}" for number, rule in enumerate(shown, 1))
-    axes.text(1.02, 1, names, transform=axes.transAxes, va="top", fontsize=8, linespacing=1.5, parse_math=False)
+    axes.text(
+        1.02, 1, "\n".join(labels), transform=axes.transAxes, va="top", fontsize=8, linespacing=1.5, parse_math=False
+    )
     _finish(axes, title)
     return axes
 
 
 def _short(name: str, longest: int = _LONGEST) -> str:
-    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+    return _drawable(name if len(name) <= longest else f"{name[: longest - 1]}…")
+
+
+def _on_lines(sides: tuple[str, str]) -> str:
+    """A rule on one line, or each side on a line of its own, so that the picture keeps its room."""
+    both = " → ".join(sides)
+    return _drawable(both) if len(both) <= _SIDE else "\n      → ".join(_short(side, _SIDE) for side in sides)
+
+
+def _drawable(text: str) -> str:
+    """The text, with a square for each letter that the fonts lack."""
+    if text.isascii():
+        return text
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    families = FontProperties().get_family()
+    known = {code for name in families for code in get_font(findfont(FontProperties(family=[name]))).get_charmap()}
+    return "".join(letter if ord(letter) in known else _SQUARE for letter in text)
 
 
 def _finish(axes: Axes, title: str) -> None:
     """The title, and labels as they are."""
     for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
         label.set_parse_math(False)
-    axes.set_title(title, parse_math=False, fontsize=9, wrap=True)
+    axes.set_title(_drawable(title), parse_math=False, fontsize=9, wrap=True)

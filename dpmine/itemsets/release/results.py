@@ -356,7 +356,7 @@ def drawn_rules(rules: pd.DataFrame, supports: SupportRelease) -> list[DrawnRule
     drawn = []
     for left, right, *confidence in rules[list(columns)].itertuples(index=False):
         value, interval = known[left | right]
-        sides = " → ".join(listed_items(in_order(side)) for side in (left, right))
+        sides = listed_items(in_order(left)), listed_items(in_order(right))
         drawn.append(DrawnRule(sides, (value, *interval), tuple(confidence)))
     return drawn
 

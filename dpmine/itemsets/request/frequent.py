@@ -141,14 +141,17 @@ class Forecast:
 
     def _counted(self) -> str:
         if self.precision is None:
-            return "How many supports are counted, and how exactly, follows from the number of units: give `units=N`."
+            return (
+                "How many supports are counted, and how exactly, follows from the number of units: give it, or a "
+                "guess, as the option units."
+            )
         widths = self.precision.half_widths
         by_size = ", ".join(f"±{width:,} for {size}" for size, width in enumerate(widths, 1))
         sizes = f"±{widths[0]:,} units" if len(set(widths)) == 1 else f"{by_size} items (in units)"
         return (
             f"About {self.precision.counts:,} supports are counted. With probability {float(LEVEL):.0%} all are "
-            f"within {sizes}. Where units have few of what is counted, each adds to a limited number of supports. "
-            "Noise is then less, and upper ends allow for what is left out."
+            f"within {sizes}. Where units have few of what is counted, more supports are counted, with less noise: "
+            "each unit then adds to a limited number of them. Upper ends allow for what that leaves out."
         )
 
 

@@ -283,11 +283,13 @@ class AdaptiveCounts:
         if plan.again:
             count_again(counts, search.counted, goal)
         exhausted = 0 if exact.hidden is None else max(0, exact.hidden() + draw())
-        of_mean = _errors_of_means(noise, plan)
-        errors = Errors(of_mean, self._units_error, 0 if exact.hidden is None else exhausted + of_mean(1))
+        whole = 0 if plan.again else exact.whole
+        capped = [] if exact.hidden is None else search.counted[whole:]
+        left_out = dict.fromkeys(capped, exhausted + _error_of_exhausted(noise, plan))
+        errors = Errors(_errors_of_means(noise, plan), self._units_error, left_out)
         supports: dict[Itemset, Support] = {}
         if plan.together:
-            likely = Likely.of(counts, search.counted, goal, exhausted)
+            likely = Likely.of(counts, search.counted, goal, exhausted, whole)
             budget, times, level = items.noise.part(plan.together), planner.changes, 1 - _outside(plan)
             together = Together.planned(budget, times, level, holdings, likely, bits=bits)
             supports = together.count(holdings, counts, likely, bits)
@@ -331,6 +333,15 @@ def _errors_of_means(noise: SupportNoise, plan: Plan) -> Callable[[int], int]:
         return ceil(noise.sum_half_width(plan.sensitivity, times, level) / times)
 
     return of_mean
+
+
+def _error_of_exhausted(noise: SupportNoise, plan: Plan) -> int:
+    """How much less the exhausted units may be than their noisy number says, beside what a count is off by already.
+
+    Both noises together go less far than one and the other.
+    """
+    alone = _errors_of_means(noise, plan)(1)
+    return alone if plan.again else min(alone, noise.sum_half_width(plan.sensitivity, 2, 1 - _outside(plan)) - alone)
 
 
 def released(counted: CountedItemsets, transactions: Transactions) -> SupportRelease:

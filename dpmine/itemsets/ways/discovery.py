@@ -119,8 +119,8 @@ class Discovery:
         """What an item would have needed to be found: facts of the parameters."""
         most, alone = self.items_per_unit, ceil(self.enough_alone)
         return (
-            f"An item is found with probability 1/2 if about {alone:,} units have it and nothing else, or "
-            f"about {self.enough_units:,} units with {most:,} items each."
+            f"To be found with probability 1/2, an item needs about {alone:,} units that have nothing else, or about "
+            f"{self.enough_units:,} units with {most:,} items each."
         )
 
     @property

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import ceil, floor
+from re import sub
 from typing import TYPE_CHECKING
 
 from dpmine.itemsets.release.results import printable
 from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.jobs.file import UnitWords
-from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, percent, possibly_larger, spaced
+from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, percent, possibly_larger, quoted, spaced
 from dpmine.reporting.page.charts import Bar, decision, first_and_all, steps
 from dpmine.reporting.page.comparison import comparison
 from dpmine.reporting.page.itemsets import frequent_itemsets, top_itemsets
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from dpmine.reporting.document import Label
     from dpmine.reporting.page.charts import Chart
 
-_NOT_MEASURED = "How well it predicts was not measured: that needs a charge of its own."
+_NOT_MEASURED = "How well it predicts was not measured, which takes more of the budget."
 _UNNAMED = UnitWords("unit", "units")
+_UNQUOTED = str.maketrans("", "", "“”")
 
 
 def body_of(kind: str, document: Mapping[str, object], words: UnitWords = _UNNAMED) -> Body:
@@ -44,56 +46,53 @@ def _histogram(document: Document, words: UnitWords) -> Body:
         raise Altered
     shares = [height * (high - low) for height, (low, high) in zip(density, pairwise(edges), strict=True)]
     whole = document.flag("whole", default=False)
-    column, names = printable(document["column"]), _bin_names(edges, whole=whole)
-    rows_per_unit = document.whole("rows_per_unit", 0)
+    column, names = quoted(document["column"]), _bin_names(edges, whole=whole)
+    width, rows_per_unit = document.number("bin_width"), document.whole("rows_per_unit", 0)
     counted = words.many if rows_per_unit == 1 else "rows"
     caption = (
-        f"Number of {counted} in each bin of {column}, with noise. The first and the last bin also hold everything "
-        "beyond the bounds, and the first one missing values. Where the intervals of two bins overlap, the true order "
-        "may be the other way round."
+        f"Number of {counted} in each range of {column}, with noise. Missing values are in the first range. Where "
+        "the intervals of two ranges overlap, the true order may be the other way round."
     )
     columns = {
-        "Bin": names,
+        "Range": names,
         "Share": [percent(share, 1) for share in shares],
         f"{counted.capitalize()}, about": [f"{count:,.0f}" for count in counts],
     }
     among = ", ".join(f"{bins:.0f}" for bins in document.numbers("candidates"))
     chosen = f", chosen by {spaced(document['mechanism'])} among {among}" if document.has("mechanism") else ""
     meaning = (
-        f"{counted.capitalize()}, about: how many {counted} have a value in the bin, with noise; 0 where noise brought "
-        "it below 0. Share: that number in per cent of the sum of the column."
+        f"{counted.capitalize()}, about: how many {counted} have a value in the range, with noise; 0 where noise "
+        "brought it below 0. Share: that number in per cent of the sum of the column."
     )
     if rows_per_unit:
-        kept = "1 row counts" if rows_per_unit == 1 else f"{rows_per_unit} rows count"
-        meaning = f"{meaning} Of every {words.one}, at most {kept}, drawn at random."
+        kept = "a random one counts" if rows_per_unit == 1 else f"{rows_per_unit} random ones count"
+        meaning = f"{meaning} If a {words.one} has more rows here, {kept}."
     sure, error = "", 0.0
     if document.has("count_error"):
         error = document.number("count_error")
         first, *others = sorted(counts, reverse=True)
-        rivals = possibly_larger(first - error, [other + error for other in others], ("other bin", "other bins"))
-        sure = f"Each number is right within ±{ceil(error):,} {counted}, {CERTAIN}.{rivals}"
+        rivals = possibly_larger(first - error, [other + error for other in others], ("other bar", "other bars"))
+        beyond = "The first and the last bar also hold what lies beyond them."
+        sure = f"Each number is right within ±{ceil(error):,} {counted}, {CERTAIN}.{rivals} {beyond}"
         columns[INTERVAL] = [f"{max(0, floor(n - error)):,} to {ceil(n + error):,}" for n in counts]
     return Body(
-        f"The bin of {column} with the largest noisy number is {_peak(names, shares, counted)}.",
-        sure or "Every bin has noise; its size is not in the stored result.",
-        steps(caption, edges, counts, (column, f"{counted}, with noise"), error),
-        tables=(PageTable("The bins in numbers", columns, meaning=meaning),),
-        remarks=(
-            f"{len(shares)} bins of width {document.number('bin_width'):g}{chosen}.{_uneven(edges) if whole else ''}",
-        ),
+        f"{column} is most often {_peak(names, counts, shares, counted)}",
+        sure or "Every number has noise; its size is not in the stored result.",
+        steps(caption, edges, counts, (spaced(document["column"]), f"{counted}, with noise"), error),
+        tables=(PageTable("The ranges in numbers", columns, meaning=meaning),),
+        remarks=(f"{len(shares)} ranges (bins) of width {width:g}{chosen}.{_uneven(edges) if whole else ''}",),
     )
 
 
-def _peak(names: Sequence[str], shares: Sequence[float], counted: str) -> str:
+def _peak(names: Sequence[str], counts: Sequence[float], shares: Sequence[float], counted: str) -> str:
     """The highest bin. The first and the last also hold values beyond the bounds: then the highest between follows."""
     inner = range(1, len(shares) - 1)
     peak = max(range(len(shares)), key=shares.__getitem__)
-    answer = f"“{names[peak]}”, with about {percent(shares[peak])} of the {counted}"
-    if peak in inner:
+    answer = f"“{names[peak]}”, for about {counts[peak]:,.0f} {counted} (about {percent(shares[peak])})."
+    if peak in inner or not inner:
         return answer
-    best = max(inner, key=shares.__getitem__, default=peak)
-    between = f"; between the ends, “{names[best]}”, with about {percent(shares[best])}" if inner else ""
-    return f"{answer}. It also holds everything beyond that end{between}"
+    best = max(inner, key=shares.__getitem__)
+    return f"{answer} Of the inner ranges, “{names[best]}” is the most frequent, with about {counts[best]:,.0f}."
 
 
 def _bin_names(edges: Sequence[float], *, whole: bool) -> list[str]:
@@ -115,7 +114,7 @@ def _uneven(edges: Sequence[float]) -> str:
     sizes = {ceil(high) - ceil(low) for low, high in pairwise(edges)}
     if len(sizes) == 1:
         return ""
-    return " Some bins hold more whole numbers than others, and so look fuller: take bins that divide upper - lower."
+    return " Some ranges hold more whole numbers than others, and so look fuller: take bins that divide upper - lower."
 
 
 def _classifier(document: Document, _words: UnitWords) -> Body:
@@ -123,7 +122,7 @@ def _classifier(document: Document, _words: UnitWords) -> Body:
     if len(classes) > 2:
         return _several_classes(document, classes)
     first, second = _two(classes)
-    label = printable(document["label"])
+    label = quoted(document["label"])
     question = f"whether {label} is {_value(second)} or {_value(first)}"
     answer = f"A weighted sum of {len(document.numbers('coef'))} features predicts {question}."
     remark = f"Regulariser λ = {document.number('lambda'):g}. A positive weight speaks for {_value(second)}."
@@ -131,13 +130,13 @@ def _classifier(document: Document, _words: UnitWords) -> Body:
 
 
 def _regression(document: Document, _words: UnitWords) -> Body:
-    answer = f"A weighted sum of {len(document.numbers('coef'))} features predicts {printable(document['label'])}."
+    answer = f"A weighted sum of {len(document.numbers('coef'))} features predicts {quoted(document['label'])}."
     remark = f"Regulariser λ = {document.number('regularization'):g}."
     return Body(answer, _NOT_MEASURED, *_weights(document), remarks=(remark,))
 
 
 def _several_classes(document: Document, classes: Sequence[Label]) -> Body:
-    label = printable(document["label"])
+    label = quoted(document["label"])
     features = document.values("features")
     answer = f"For each value of {label} a weighted sum of {len(features)} features: the largest predicts."
     remark = f"Regulariser λ = {document.number('lambda'):g}."
@@ -153,7 +152,7 @@ def _several_classes(document: Document, classes: Sequence[Label]) -> Body:
 
 
 def _accuracy_first(document: Document, _words: UnitWords) -> Body:
-    label, requested = printable(document["label"]), document.part("requested")
+    label, requested = quoted(document["label"]), document.part("requested")
     target, failure = (float(requested.fraction(name)) for name in ("excess_risk", "failure_probability"))
     goal = f"Its excess risk is at most {target:g}, except with probability {failure:g}."
     if not document.has("coef"):
@@ -167,18 +166,28 @@ def _accuracy_first(document: Document, _words: UnitWords) -> Body:
 
 def _hypothesis(document: Document, words: UnitWords) -> Body:
     chosen = (
-        f"Mechanism of the choice: {spaced(document['mechanism'])}, among {spaced(document.part('class')['name'])}."
+        f"The rule was chosen among {spaced(document.part('class')['name'])}, with noise, by the mechanism "
+        f"{quoted(document['mechanism'])}."
     )
     if not document.has("hypothesis"):
         return Body("No rule stands out clearly enough to be shown.", "No rule led by enough.", remarks=(chosen,))
     first, second = _two(document.labels("classes"))
-    label, rule = printable(document["label"]), printable(document["hypothesis"])
-    rule = rule.replace(" >= ", " ≥ ").replace(" <= ", " ≤ ")
-    answer = f"The chosen rule: {label} is {_value(second)} where {rule}, and {_value(first)} elsewhere."
-    guess = f"This is a rule of thumb for all {words.many} together. It does not hold for every {words.one}."
-    sure = f"Noise was added to the choice, so another rule may fit better. {_NOT_MEASURED}"
-    holds = f"{label} is {_value(second)}", f"{label} is {_value(first)}"
-    return Body(answer, sure, decision("The chosen rule", rule, holds), remarks=(guess, chosen))
+    label, rule = quoted(document["label"]), _in_words(document["hypothesis"])
+    answer = f"A rule of thumb, not tested: {label} is {_value(second)} where {rule}, and otherwise {_value(first)}."
+    sure = (
+        f"Do not rely on it for a single {words.one}. Another "
+        f"rule may fit better, because the choice has noise. {_NOT_MEASURED}"
+    )
+    holds = [f"{spaced(document['label'])} is {_value(each)}" for each in (second, first)]
+    return Body(answer, sure, decision("The chosen rule", rule.translate(_UNQUOTED), holds), remarks=(chosen,))
+
+
+def _in_words(rule: object) -> str:
+    """A rule without signs: “age” is 50 or more."""
+    words = sub(r"^(\S+) <= (.+) < (\S+)$", r"“\2” is at least \1 and below \3", spaced(rule))
+    for sign, meaning in {">=": r"\2 or more", "<=": r"\2 or less", "<": r"below \2", ">": r"above \2"}.items():
+        words = sub(rf"^(.+) {sign} (\S+)$", rf"“\1” is {meaning}", words)
+    return words
 
 
 def _value(name: str) -> str:

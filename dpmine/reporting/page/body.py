@@ -72,9 +72,14 @@ def names_of(items: Sequence[Label]) -> str:
 def possibly_larger(low: float, uppers: Sequence[float], others: tuple[str, str]) -> str:
     """A sentence on the others whose interval ends above `low`, the lower end of the first; "" where there is none."""
     count = sum(upper > low for upper in uppers)
-    return f" By the intervals, {count} {others[count > 1]} may have more." if count else ""
+    return f" {count} {others[count > 1]} may truly be first, because the intervals overlap." if count else ""
 
 
 def spaced(name: object) -> str:
     """A name of an option or a mechanism, as words."""
     return printable(name).replace("_", " ")
+
+
+def quoted(column: object) -> str:
+    """A column in a sentence, as words."""
+    return f"“{spaced(column)}”"

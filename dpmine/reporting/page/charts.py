@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NARROW, WIDE = 340, 720
 """Widths that every chart is drawn in, in pixels: for telephones, and for everything else."""
 FONT = 12.5  # pixels, as in templates/report.css
-_FIRST_BARS = 6
+FIRST_BARS = 6
 _MOST_BARS = 40
 _MOST_STEPS = 1000
 _MOST_INTERVALS = 40
@@ -68,8 +68,8 @@ def bars(caption: str, values: Sequence[Bar]) -> Chart:
 
 def first_and_all(caption: str, values: Sequence[Bar]) -> tuple[Chart, tuple[Chart, ...]]:
     """The first few bars, and all of them if there are more."""
-    first = bars(caption, values[:_FIRST_BARS])
-    return first, (bars(caption, values),) if len(values) > _FIRST_BARS else ()
+    first = bars(caption, values[:FIRST_BARS])
+    return first, (bars(caption, values),) if len(values) > FIRST_BARS else ()
 
 
 def steps(
@@ -199,7 +199,7 @@ def _place(number: int, point: tuple[float, float, float], step: float, up: floa
     return (number + 0.5) * step, low, value, high
 
 
-def decision(caption: str, condition: str, answers: tuple[str, str]) -> Chart:
+def decision(caption: str, condition: str, answers: Sequence[str]) -> Chart:
     """A rule: what holds where the condition is met, and elsewhere."""
 
     def layout(width: int) -> dict[str, object]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from dpmine.itemsets.release.picture import MOST_RULES
 from dpmine.options.tables import as_keys
 from dpmine.reporting.document import Altered
-from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, names_of, percent, possibly_larger, spaced
-from dpmine.reporting.page.charts import Bar, Spot, first_and_all, scatter
+from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, names_of, percent, possibly_larger, quoted
+from dpmine.reporting.page.charts import FIRST_BARS, Bar, Spot, first_and_all, scatter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ _LARGEST_ALONE = "What one of these contains is left out. "
 def top_itemsets(document: Document, words: UnitWords) -> Body:
     """The chosen itemsets: with supports by these, else in the order of the choice."""
     rows, advice = document.parts("itemsets"), as_keys(document.text("advice", ""))
-    chosen_by = f"Mechanism of the choice: {spaced(document['mechanism'])}."
+    chosen_by = f"The list was chosen with noise, by the mechanism {quoted(document['mechanism'])}."
     if not rows:
         sure = "No itemset led by enough. Whether that is so was decided with noise, too."
         return Body("Nothing stands out clearly enough to be shown.", sure, remarks=(advice, chosen_by))
@@ -36,7 +36,7 @@ def top_itemsets(document: Document, words: UnitWords) -> Body:
     )
     return replace(
         body,
-        sure=f"{body.sure} Others that are as frequent, or more frequent, may be missing.",
+        sure=f"{body.sure} Even what is not listed may be, because the choice has noise, too.",
         charts=(*body.charts, *_rule_charts(document, words)),
         tables=(*body.tables, *_rule_tables(document, words)),
         remarks=(*body.remarks, *([f"Nothing else stands out. {advice}"] if advice else []), chosen_by),
@@ -61,10 +61,10 @@ def _numbered(rows: Sequence[Document], words: UnitWords, *, together: bool) -> 
     size = len(rows[0].labels("items"))
     these = "each of them" if len(leaders) > 1 else "it" if size == 1 else "both" if size == 2 else "all of these"
     error = max(abs(row.whole("noisy_support") - end) for row in rows for end in row.pair("interval"))
-    share = f" ({percent(rows[0].number('support'), 1)})" if rows[0].has("support") else ""
+    share = f" ({percent(rows[0].number('support'), 1)} of all)" if rows[0].has("support") else ""
     order = (
-        "Ranks and bars follow the noisy numbers, which are the better guide to sizes. What is listed was chosen "
-        "before, with noise of its own. The order of that choice may differ, and is in the result's files."
+        "Ranks and bars follow the noisy numbers. An earlier step only chose what is listed. Its own order, in the "
+        "result's files, may differ."
     )
     return Body(
         f"{_leads(leaders, len(rows))}. About {first:,} {words.many}{share} have {these} in a basket.",
@@ -112,7 +112,7 @@ def frequent_itemsets(document: Document, words: UnitWords) -> Body:
 def _rivals(rows: Sequence[Document]) -> str:
     """Which others may be above the first row."""
     (low, _), *others = (row.pair("interval") for row in rows)
-    return possibly_larger(low, [upper for _, upper in others], ("other", "others"))
+    return possibly_larger(low, [upper for _, upper in others], ("other of the list", "others of the list"))
 
 
 def _how_many(listed: int, threshold: int | None, words: UnitWords) -> str:
@@ -140,8 +140,8 @@ def _support_charts(
 ) -> tuple[Chart, tuple[Chart, ...]]:
     caption = (
         f"Noisy number of {words.many} that have these items in one basket; each {words.one} counts once. The thin "
-        f"lines are the intervals of the table{', which hold all together' if together else ''}. Where two lines "
-        "overlap, the true order may be the other way round."
+        f"lines of the picture are the intervals of the table{', which hold all together' if together else ''}. Where "
+        "two lines overlap, the true order may be the other way round."
     )
     return first_and_all(caption, [_support_bar(row, name) for row, name in zip(rows, names, strict=True)])
 
@@ -150,9 +150,10 @@ def _leads(names: Sequence[str], listed: int) -> str:
     """The first of the list; several that are level lead it together."""
     if listed == 1:
         return f"{names[0]} stands out"
+    drawn = f" ({FIRST_BARS} are drawn here)" if listed > FIRST_BARS else ""
     if len(names) == 1:
-        return f"{names[0]} has the largest noisy number of {listed} listed"
-    return f"{' and '.join(names)} have the largest noisy number of {listed} listed"
+        return f"{names[0]} leads the {listed} listed{drawn}"
+    return f"{' and '.join(names)} lead the {listed} listed{drawn}"
 
 
 def _support_bar(row: Document, name: str) -> Bar:
@@ -170,7 +171,7 @@ def _support_table(rows: Sequence[Document], names: Sequence[str], words: UnitWo
         INTERVAL: [f"{low:,} to {high:,}" for low, high in (row.pair("interval") for row in rows)],
     }
     meaning = (
-        "Rank: the place by the noisy number; equal numbers share one. "
+        "Rank is the place by the noisy number; equal numbers share one. "
         f"{words.many.capitalize()}, about: how many {words.many} have all of these items in one basket, with noise."
     )
     if rows[0].has("support"):

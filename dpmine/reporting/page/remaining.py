@@ -28,6 +28,7 @@ class Rest:
 
     Attributes:
         times: how often each job could be run again, by its name; without the jobs that were charged nothing.
+        page: whether all jobs could be run again.
         epsilon: the most that one job with δ = 0 may ask for, rounded down.
         one: if all is charged for one more number of units, its half width at probability 0.95; None where nothing
             useful is left.
@@ -35,6 +36,7 @@ class Rest:
     """
 
     times: Mapping[str, int]
+    page: bool
     epsilon: Fraction
     one: int | None
     several: int | None
@@ -58,12 +60,13 @@ def rest_of(remaining: Amount, accounting: Accounting, charges: Mapping[str, Amo
     """What `remaining` suffices for, given the most that each job may be charged."""
     loss = remaining.compared(accounting)[0]
     times = {name: _times(remaining, most, accounting) for name, most in charges.items() if any(most)}
+    page = not times or _times(remaining, Amount.total(charges.values()), accounting) > 0
     if loss <= 0:
-        return Rest(times, loss, None, None)
+        return Rest(times, page, loss, None, None)
     noise = DiscreteLaplace(loss) if accounting is Accounting.BASIC else DiscreteGaussian(loss)
     useful = loss * _MOST_NOISE > 1
     one, several = (noise.half_width(count) if useful else None for count in (1, _SEVERAL))
-    return Rest(times, decimal_below(remaining.epsilon, _DIGITS), one, several)
+    return Rest(times, page, decimal_below(remaining.epsilon, _DIGITS), one, several)
 
 
 def _times(remaining: Amount, largest_charge: Amount, accounting: Accounting) -> int:

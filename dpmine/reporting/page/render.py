@@ -43,7 +43,7 @@ _OTHERS = (Fraction(1, 10), Fraction(1), Fraction(3))
 _GUESSES = (1, 10, 50)  # per cent
 _SPENT = {"by this page": "bar", "otherwise": "other", "remaining": "soft"}
 """The parts of a budget, with their colours."""
-_COUNTED = {Accounting.BASIC: ("ε", "δ"), Accounting.ZCDP: ("privacy loss", "δ of single results")}
+_COUNTED = {Accounting.BASIC: ("ε", "δ"), Accounting.ZCDP: ("ρ", "δ for charges")}
 """What a budget counts."""
 _FAILED = Body("This job has no result.", "The reason may depend on the data, so it is not shown here.")
 
@@ -81,6 +81,8 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         came_to="" if came_to == guarantee else readable(came_to.decimals),
         sections=sections,
         results=sum(not section["failed"] for section in sections),
+        units=_units(report),
+        counted=_COUNTED[report.accounting],
         zcdp=report.accounting is Accounting.ZCDP,
         by_rho=is_by_rho(largest_charge, report.total, report.accounting),
         slack=readable(short(conversion_delta(report.total))),
@@ -149,13 +151,20 @@ def _meaning(report: Report, words: UnitWords) -> str:
         return "Each row of the data is protected by itself." if words.one == ROW else f"One {words.one} is one row."
     if not _has_key(report):
         return f"One {words.one} is one row: the job file asserts this, and nothing checks it."
-    return f"One {words.one} is one value of “{report.unit}”; rows without a value are left out."
+    return f"One {words.one} is one value of “{report.unit}”; rows without one are never used."
 
 
 def _has_key(report: Report) -> bool:
     """Whether columns say which rows are of one unit: else each row is one, or is asserted to be."""
     asserted = any(outcome.guarantee.assertion and not outcome.job.partition for outcome in report.outcomes)
     return report.unit != ROW and not asserted
+
+
+def _units(report: Report) -> str:
+    """How many units there are by the job file; "" where it does not say one number, or the number is not public."""
+    declared = {outcome.job.options["units"] for outcome in report.outcomes if "units" in outcome.job.options}
+    public = report.job_file.terms.neighbors is Neighbors.REPLACE_ONE and report.timeline is None
+    return f"{declared.pop():,}" if public and len(declared) == 1 else ""
 
 
 def _inputs(report: Report) -> list[tuple[str, str]]:
@@ -193,8 +202,8 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords, whole: Amoun
 def _said_of_share(outcome: JobOutcome, part: str) -> str:
     """What a job was charged of the budget; one without a result may have ended before its charge."""
     if outcome.result:
-        return f"It was charged {part} of the budget."
-    return f"It was charged at most {part} of the budget." if outcome.charged else "Nothing was charged for it."
+        return f"This result was charged {part} of the privacy budget."
+    return f"It was charged at most {part} of the privacy budget." if outcome.charged else "Nothing was charged for it."
 
 
 def _charge(amount: Amount, accounting: Accounting) -> tuple[str, str]:
@@ -202,7 +211,7 @@ def _charge(amount: Amount, accounting: Accounting) -> tuple[str, str]:
     loss, slack = _loss(amount, accounting, decimal_above), readable(short(amount.compared(accounting)[1]))
     if accounting is Accounting.BASIC:
         return f"ε = {loss}", f"δ = {slack}" if amount.delta else ""
-    return f"ρ at most {loss}", f"{slack} of the δ of single results" if amount.approximate_delta else ""
+    return f"ρ = {loss}", f"δ = {slack}" if amount.approximate_delta else ""
 
 
 def _part(amount: Amount, whole: Amount, accounting: Accounting) -> str:
@@ -215,28 +224,28 @@ def _spent(report: Report, page_charge: Amount, whole: Amount) -> PageTable:
     """What each job of the page was charged, and all together."""
     accounting, of = report.accounting, "the budget" if report.budget else "this page"
     amounts = [*(outcome.charge for outcome in report.outcomes), page_charge]
-    alone = [Amount.of(each.result.guarantee if each.result else each.guarantee).epsilon for each in report.outcomes]
-    together = _guaranteed(report, page_charge, page_charge).epsilon
+    alone = [Amount.of(each.result.guarantee if each.result else each.guarantee) for each in report.outcomes]
+    together = _guaranteed(report, page_charge, page_charge)
     columns = {
         "Result": [
             *(outcome.job.name for outcome in report.outcomes),
             "all windows" if report.timeline else "all together",
         ],
         f"Share of {of}": [_part(amount, whole, accounting) for amount in amounts],
-        "ε by itself": [readable(short(epsilon)) for epsilon in (*alone, together)],
+        "Guarantee": [readable(each.decimals) for each in (*alone, together)],
     }
-    meaning = "ε by itself: that of the guarantee, if nothing else were published about the same people."
+    meaning = "The guarantee of one result holds if nothing else is published about the same people."
     return PageTable("What each result was charged", columns, meaning=meaning)
 
 
 def _strength(epsilon: Fraction, steps: int) -> PageTable:
     """How sure of a guess an attacker can become, beside other ε; `steps` apart are two data sets that differ in it."""
     named = {other: f"ε = {short(other)}" for other in _OTHERS}
-    rows = sorted({**named, epsilon: f"this page: ε = {readable(short(epsilon))}"}.items())
+    rows = sorted({**named, epsilon: f"this page (ε = {readable(short(epsilon))})"}.items())
     columns = {"Guarantee": [name for _, name in rows]}
     for before in _GUESSES:
-        columns[f"a guess of {before} %"] = [odds_text(steps * each, before) for each, _ in rows]
-    return PageTable("How sure a guess becomes at most", columns)
+        columns[f"{before} % sure before"] = [odds_text(steps * each, before) for each, _ in rows]
+    return PageTable("How sure an attacker can become at most", columns)
 
 
 def _loss(amount: Amount, accounting: Accounting, rounded: Callable[[Fraction, int], Fraction]) -> str:

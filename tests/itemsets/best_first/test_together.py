@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import chain, combinations
-from math import inf, sqrt
-from typing import TYPE_CHECKING, cast
+from math import cos, inf, pi, sqrt
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import pytest
 from hypothesis import given
@@ -29,7 +29,7 @@ from dpmine.itemsets.release.noise import DiscreteGaussian
 from dpmine.itemsets.transactions.repeated import RepeatedUnits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from dpmine.exact.bits import BitSource
 
@@ -55,7 +55,7 @@ def holdings(units: list[Unit]) -> Holdings:
 
 
 def likely(weights: Sequence[int] = EQUAL, heaviest: int = 1) -> Likely:
-    return Likely(ITEMSETS, weights, [1.0] * len(ITEMSETS), 1.0, 0.0, heaviest)
+    return Likely(ITEMSETS, weights, [1.0] * len(ITEMSETS), 1.0, [0.0] * len(ITEMSETS), heaviest)
 
 
 def added(together: Together, units: list[Unit], weighed: Likely) -> list[int]:
@@ -131,7 +131,7 @@ def test_the_limit_is_larger_where_units_hold_more_or_noise_is_less() -> None:
     few, many, weighed = (
         [0] * len(LOADS),
         [0] * 7 + [2000] + [0] * 3,
-        Likely([(0,)] * 50, [4] * 50, [2000.0] * 50, 2000.0, 0.0, 4),
+        Likely([(0,)] * 50, [4] * 50, [2000.0] * 50, 2000.0, [0.0] * 50, 4),
     )
     strong, weak = DiscreteGaussian(Fraction(1, 10**5)), DiscreteGaussian(Fraction(1))
     assert best_limit(few, weighed, weak, 1) == LOADS[0]
@@ -140,14 +140,18 @@ def test_the_limit_is_larger_where_units_hold_more_or_noise_is_less() -> None:
 
 
 class Extreme(DiscreteGaussian):
-    """As large as intervals allow for, of either sign."""
+    """As large as intervals allow for, of either sign: in the sums, in what is missing, or, smaller, in both."""
+
+    angles: ClassVar[Iterator[float]]
 
     def draw(self, count: int, *, bits: BitSource) -> int:
-        return self.half_width(count, LEVEL) * (1 if bits.take(1) else -1)
+        return int(cos(next(self.angles)) * self.half_width(count, LEVEL)) * (1 if bits.take(1) else -1)
 
 
-@given(UNITS, WEIGHTS, st.integers(1, 6))
-def test_intervals_hold(units: list[Unit], weights: list[int], limit: int) -> None:
+@given(UNITS, WEIGHTS, st.integers(1, 6), st.floats(0, pi / 2))
+def test_intervals_hold(units: list[Unit], weights: list[int], limit: int, angle: float) -> None:
+    """Both noises of a support are together within what Gaussian ones would be."""
+    Extreme.angles = iter([*[angle] * len(ITEMSETS), pi / 2 - angle])
     counts = Counts(Plain(), lambda _: 5, lambda: 0, 1.0, len(ITEMSETS))
     for itemset in ITEMSETS:
         counts.ask(itemset)
@@ -181,7 +185,7 @@ def test_the_better_measure_counts_for_more() -> None:
     for variance, least, most in [(1e-6, 4.9, 5.1), (1e6, 950, 1050)]:
         counts = Counts(Plain(), lambda _: 5, lambda: 0, variance, 1)
         counts.ask((0,))
-        single = Likely([(0,)], [1], [5.0], 1.0, 0.0, 1)
+        single = Likely([(0,)], [1], [5.0], 1.0, [0.0], 1)
         value = Together(NOISE, 1, LEVEL, 15).count(holdings(units), counts, single, SystemBits())[0,].value
         assert least < value < most
 
@@ -195,10 +199,10 @@ def test_wanted_itemsets_and_those_near_the_border_are_likely() -> None:
     itemsets = [(item,) for item in range(9)]
 
     def found(goal: Goal, exhausted: int) -> Likely:
-        return Likely.of(counts, itemsets, goal, exhausted)
+        return Likely.of(counts, itemsets, goal, exhausted, whole=5)
 
     assert found(Goal((1, 1), 4), 0).itemsets == itemsets[5:]
-    assert (found(Goal((1, 1), 4), 500).itemsets, found(Goal((1, 1), 4), 500).lack) == (itemsets[4:], 50.0)
+    assert found(Goal((1, 1), 5), 500).lacks == [0.0, 50.0, 50.0, 50.0, 50.0]
     assert found(Goal((1, 1), None, 400), 0).itemsets == itemsets[3:]
     everything = found(Goal((1, 1), 9), 0)
     assert everything.itemsets == itemsets

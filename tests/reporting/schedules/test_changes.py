@@ -249,8 +249,8 @@ def test_the_page_shows_all_windows(tmp_path: Path) -> None:
         "All intervals hold together, in all windows, with probability 95 %.",
         "The difference of two numbers of a row is right within the sum of their ±.",
         "The guarantee of the page is ε = 5000, δ = 0.005",
-        "all windows 9.6 % 5000",
-        "a set of results may become more than 100 million times as likely",
+        "all windows 9.6 % ε = 5000, δ = 0.005",
+        "an outcome might have been more than 100 million times as probable",
     ):
         assert said in page.text, said
     charts = [

@@ -151,7 +151,7 @@ def test_the_page_says_how_many_places_there_were(tmp_path: Path) -> None:
 
     visits(tmp_path / "sales.parquet")
     page = render(Shop(tmp_path, jobs=(CLASSIFY,)).run("2025-W02"))
-    assert "training has 60 places, a public number" in page
+    assert "Training has 60 places, a public number" in page
     assert "Results of this kind are not compared." in page
 
 

@@ -40,7 +40,7 @@ EPSILON, NEAR, REST = Fraction(8), range(-9, 10), Fraction(1, 10**3)
 """Of cells: their budget with the choice, noises that are enumerated, and a δ for those that are not."""
 TOGETHER = DiscreteGaussian(Fraction(3, 2))
 """Of itemsets that are counted at once."""
-ALL_ITEMS = Likely([(item,) for item in range(ITEMS)], [1] * ITEMS, [1.0] * ITEMS, 1.0, 0.0, heaviest=1)
+ALL_ITEMS = Likely([(item,) for item in range(ITEMS)], [1] * ITEMS, [1.0] * ITEMS, 1.0, [0.0] * ITEMS, heaviest=1)
 REACH = 4
 """Beyond which noise is not enumerated: of variance 1, 7 in 10^6 of its probability; of scale 1/2, 8 in 10^5."""
 
