@@ -17,8 +17,8 @@ def share_of_best_chosen(profile: Profile, count: int, rate: float) -> float:
     """The expected share of the `count` best candidates in a sequence s, P(s) ∝ exp(−rate · g(s)).
 
     Requires: at least `count` candidates, and no dummies. One fixed order of ties says which are the best.
-    Given that g(s) ≤ v, s is uniform. Then place i is one of the t_i ranks that it may take, without those of the places
-    before. So the expected number of right ones is found place by place.
+    Given that g(s) ≤ v, s is uniform. Then place i is one of the t_i ranks that it may take, without those of places
+    before it. So the expected number of right ones is found place by place.
     """
     scores, ends = np.array(profile.scores), np.cumsum(np.array(profile.counts, dtype=np.float64))
     best = scores[np.searchsorted(ends, np.arange(count), side="right")]
