@@ -23,7 +23,7 @@ DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceN
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-report docs test test-one test-marked test-sanitized test-all check style doctests kernels dist wheels sbom release reproducible workflows
 .PHONY: bench bench-selection bench-success bench-mining bench-growth bench-linear
-.PHONY: bench-audit bench-accuracy-first bench-ledger bench-utility bench-all-sizes experiments-stability experiments-regulariser experiments-hypotheses
+.PHONY: bench-audit bench-accuracy-first bench-ledger bench-utility bench-choice bench-all-sizes experiments-stability experiments-regulariser experiments-hypotheses
 .PHONY: experiments-accuracy-first experiments-search experiments-defaults test-spark bench-spark fuzz lock clean
 
 help: ## list the targets
@@ -145,6 +145,10 @@ bench-spark: .venv-spark/.installed ## counting on Spark beside dpmine's own min
 bench-utility: $(INSTALLED) .venv-peers/.installed ## top-k itemsets without a catalogue and with one: precision, beside OpenDP (15 minutes; QUICK=--quick: one)
 	@mkdir -p benchmarks/results
 	$(BIN)/python benchmarks/bench_utility.py $(QUICK) --out benchmarks/results
+
+bench-choice: $(INSTALLED) ## every way by name beside "auto", on lists of any length: what of the best is missing (15 minutes)
+	@mkdir -p benchmarks/results
+	$(BIN)/python benchmarks/bench_choice.py --out benchmarks/results
 
 bench-all-sizes: $(INSTALLED) ## lists of all sizes: what of the best 100 is missing, beside other ways (five minutes)
 	$(BIN)/python benchmarks/bench_all_sizes.py

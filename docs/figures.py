@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
+from itertools import groupby, product
 from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dpmine
 from dpmine.io.atomic import new_figure, write_picture
+from dpmine.itemsets.ways.registry import build_way
+from dpmine.itemsets.ways.way import ListTerms
+from dpmine.privacy import Neighbors
 from dpmine.selection.recommend import Shape
 from dpmine.selection.universes.protocol import MANY_DUMMIES
 from dpmine.zcdp import rho_at
@@ -35,6 +39,19 @@ LEADS = (2, 4, 6, 8, 10, 12, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 80,
 EPSILONS = (0.1, 0.5, 1, 3)
 YEAR = Fraction(3), Fraction(1, 10**5)
 """The ε and δ of all runs together; half of δ converts ρ."""
+PLACES = (1, 2, 5, 10, 20, 50, 100)
+RUN = Fraction(1, 2), Fraction(1, 10**6)
+"""ε and δ of the picture of what auto selects."""
+KINDS = {"items": (1, 1), "pairs": (2, 2), "all sizes": (1, 4)}.items()
+KNOWN = (("public, δ = 0", 1000, Fraction(0)), ("public", 1000, RUN[1]), ("unknown", None, RUN[1]))
+WAYS = {
+    "best_first": "#a9c4e0",
+    "discover": "#f3c99a",
+    "limited_domain": "#d9e8c5",
+    "exponential": "#e6e6e6",
+    "items_first": "#d9cbe6",
+    "max_of_exponentials": "#f6f6f6",
+}
 MECHANISMS = {
     "exponential": "exponential, public catalogue",
     "limited_domain": "limited_domain",
@@ -139,6 +156,29 @@ def draw_leads() -> Any:
     return figure
 
 
+def draw_ways() -> Any:
+    """What auto selects, by what is asked for and the number of places: one row each, one colour a mechanism."""
+    figure = new_figure(8, 4.4)
+    axes = figure.subplots()
+    asked = list(product(KINDS, KNOWN, Neighbors))
+    for row, ((kind, sizes), (known, catalogue, delta), relation) in enumerate(asked):
+        names = [build_way(ListTerms(k, RUN[0], delta, relation, sizes, catalogue)).name for k in PLACES]
+        left = 0
+        for name, run in groupby(names):
+            width = len(list(run))
+            axes.barh(-row, width - 0.04, height=0.9, left=left, align="center", color=WAYS[name], lw=0)
+            axes.text(left + width / 2, -row, name, ha="center", va="center", fontsize=7 if width > 1 else 4.5)
+            left += width
+        label = f"{kind}, {known}, {relation.value.replace('_', '-')}"
+        axes.text(-0.1, -row, label, ha="right", va="center", fontsize=7.5)
+    axes.set(xlim=(0, len(PLACES)), ylim=(-len(asked) + 0.4, 0.6), yticks=[])
+    axes.set_xticks([column + 0.5 for column in range(len(PLACES))], [f"k = {k}" for k in PLACES])
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    return figure
+
+
 def draw_year() -> Any:
     """The ε of each run, by the number of runs in one total."""
     figure = new_figure(5.5, 3.2)
@@ -163,6 +203,7 @@ FIGURES = {
     "explanation/success.svg": draw_success,
     "decide/beliefs.svg": draw_beliefs,
     "decide/leads.svg": draw_leads,
+    "decide/which_way.svg": draw_ways,
     "decide/year.svg": draw_year,
 }
 

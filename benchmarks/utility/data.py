@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (ROOT / "datasets", ROOT.parent / "shared" / "data")
 LONG = Columns.of(unit="transaction_id", item="item")
+ATTRIBUTES = ("workclass", "education", "marital_status", "occupation", "relationship", "race", "sex", "income")
+"""Of Adult: those whose values are names, but the native country, which nearly all have in common."""
 
 
 class Source(NamedTuple):
@@ -51,6 +53,7 @@ SOURCES = {
     "bms_webview_1": Source("BMS-WebView-1", LONG),
     "chess": Source("chess", LONG),
     "groceries": Source("groceries", LONG),
+    "adult": Source("Adult, attributes", Columns.of(attributes=ATTRIBUTES)),
 }
 
 

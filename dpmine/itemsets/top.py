@@ -78,6 +78,7 @@ def top_itemset(
             - "discover": the same without a catalogue; items that many units have are found first
             - "best_first": itemsets of all sizes are counted with noise, each chosen by the counts before;
               supports come with it
+            - "joint": all of a list at once out of a public catalogue, without a δ; for at most about 20 that lead
             - "auto": the one that needs the smallest lead at this ε, δ, relation and number of itemsets of the
               catalogue
         catalogue: the public list of all items: a path (text or one-column Parquet), a sequence or an Arrow array.

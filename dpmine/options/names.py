@@ -102,6 +102,7 @@ WAYS = (
     Named("best_first", "dpmine.itemsets.ways.best_first:BestFirst"),
     Named("items_first", "dpmine.itemsets.ways.items_first:ItemsFirst"),
     Named("discover", "dpmine.itemsets.ways.discovery:Discover"),
+    Named("joint", "dpmine.itemsets.ways.joint:Joint"),
 )
 """What chooses a list of itemsets, beside the mechanisms."""
 SPARK = Registered("spark", "dpmine.itemsets.spark.loading:read_spark")

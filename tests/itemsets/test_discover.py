@@ -121,9 +121,7 @@ def test_auto_discovers_from_some_places_on(relation: Neighbors) -> None:
 
 def test_what_auto_says_and_takes() -> None:
     reason = asked(mechanism="auto").way.reason
-    assert reason.startswith(
-        "auto uses discover: without a catalogue, in lists of 10 or more (14 under add-remove), it"
-    )
+    assert reason.startswith("auto uses discover: without a catalogue, in lists of 5 or more (10 under add-remove), it")
     assert asked(mechanism="auto", max_items_per_unit=5).way.name == "discover"
     assert asked(mechanism="auto", kbar=1000).way.name == "limited_domain"
     assert asked(mechanism="auto", catalogue=range(100)).way.name == "exponential"

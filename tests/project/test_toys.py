@@ -96,7 +96,7 @@ class OfWay(Kind):
         Edit(
             "tests/support/gallery/lists.py",
             {
-                "ONE, NONE = ": "from dpmine.itemsets.ways.toy import Toy",
+                "BASKETS = [": "from dpmine.itemsets.ways.toy import Toy",
                 "    return found\n\n\ndef broken_lists": '    found["toy, one"] = found["discover, replace_one"]',
                 '        "each round has all': '        "": Listed(Peeled(Toy(1, ONE, NONE, relation)), scores, 0),',
             },

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import islice, takewhile
-from math import ceil, sqrt
+from math import ceil, comb, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpmine.itemsets.best_first.counts import Capped, Centred, Kind, Odd, Plain, Signed
@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 COUNTS_A_PLACE, CAPPED_A_PLACE, _LAPLACE_A_PLACE = Fraction(16, 5), Fraction(5, 2), Fraction(9, 2)
 """Counts for each itemset that is wanted: in general; where supports are capped; there with Laplace noise."""
 ITEMS_A_PLACE = Fraction(9, 2)
-"""Items for each itemset that is wanted, at most."""
+"""Items for each itemset of any size that is wanted, at most."""
 AGAIN = Fraction(3, 10)
 """Of the counts: what decides the last places."""
 _TOGETHER = Fraction(1, 2)
 """Of ρ, where a unit holds few likely itemsets: for these, counted once more and all at once."""
 CAPS, _SMALL = range(20, 51), 0.28
 """Supports that a unit adds to, where they are capped: as many as leave a deviation of this share of the least one."""
+_DEEP, _SHALLOW = (8, 40), (COUNTS_A_PLACE, 20)
+"""For the best itemsets of two items and more alone: counts a place and counts beside these; the second where data are
+dense. Items are counted before their pairs, and more of them where no item is in most of the best pairs.
+"""
 _COUNTS_IN_ALL, _FEWEST, _LOOSE, _TIMES_HELD = 5, 30, 40, 5
 """For all itemsets of some support: counts for each likely one; how many of these there are at least.
 
@@ -40,6 +44,16 @@ _NOISY, _THIN = 0.35, 15.0
 _DEVIATIONS = 4.0
 """Of a count, in the least support that is wanted: about as many counts as keep their noise below that."""
 LEAST_COUNTS, _MOST_COUNTS = 100, 5000
+
+
+def counts_of_best(k: int, smallest: int) -> int:
+    """How many itemsets are counted, about, for the best k of at least `smallest` items."""
+    return ceil(COUNTS_A_PLACE * k) if smallest == 1 else _DEEP[0] * k + _DEEP[1]
+
+
+def items_of_best(k: int, smallest: int) -> int:
+    """Of how many items these are made, at most."""
+    return ceil(ITEMS_A_PLACE * k) if smallest == 1 else counts_of_best(k, smallest)
 
 
 class Gauge(NamedTuple):
@@ -82,6 +96,8 @@ class Plan(NamedTuple):
 
 _MOST_IN_CELLS, _FAR_LESS = 13, 4
 """Items of whose cells all are counted, at most; by what the variance of a pair must be less to count them."""
+_ENOUGH_IN_CELLS = 1.5
+"""Itemsets of the wanted sizes that these items must make, for each that is wanted."""
 _DENSE, _MORE_ITEMS = 1 / 3, 4
 """The mean share of likely itemsets from which data are dense, and how many more items are chosen there."""
 
@@ -109,7 +125,8 @@ class Planner:
         candidates = likely_shares(shares, most)
         least = self._least(candidates, gauge.units)
         likely = [share for share in candidates if share * gauge.units >= least or self.goal.k is not None]
-        counts, held = self._counts(kind, len(likely), least), sum(likely)
+        held = sum(likely)
+        counts = self._counts(kind, len(likely), least, is_dense=held >= _THIN)
         if self.goal.k is None and (plan := self._loosely_capped(kind, candidates, len(likely), counts)) is not None:
             return plan
         is_noisy = _NOISY * least < self._deviation(counts, gauge)
@@ -124,7 +141,7 @@ class Planner:
     def uncapped(self) -> Plan:
         """Before anything was measured."""
         kind = self._kind()
-        return self._alone(kind, self._counts(kind, 0, self.goal.support))
+        return self._alone(kind, self._counts(kind, 0, self.goal.support, is_dense=False))
 
     def _alone(self, kind: Kind, counts: int) -> Plan:
         """Each itemset by itself, and the uncertain ones again."""
@@ -142,7 +159,7 @@ class Planner:
         sensitivity = capped_sensitivity(cap, self.neighbors)
         if self._is_gaussian:
             return Plan(Capped(cap), self._with_a_cap(counts), sensitivity, 0, _TOGETHER)
-        more = ceil(counts * _LAPLACE_A_PLACE / COUNTS_A_PLACE)
+        more = counts if self._is_deep else ceil(counts * _LAPLACE_A_PLACE / COUNTS_A_PLACE)
         return Plan(Capped(cap), more, sensitivity, int(AGAIN * more))
 
     def _loosely_capped(self, kind: Kind, candidates: Sequence[float], likely: int, counts: int) -> Plan | None:
@@ -157,10 +174,14 @@ class Planner:
             return None
         return Plan(Capped(cap), wanted, sensitivity, 0, _TOGETHER / 2)
 
-    @staticmethod
-    def _with_a_cap(counts: int) -> int:
+    @property
+    def _is_deep(self) -> bool:
+        """Whether single items are counted for their itemsets alone."""
+        return self.goal.k is not None and self.goal.sizes[0] > 1
+
+    def _with_a_cap(self, counts: int) -> int:
         """How many itemsets are counted in place of that many counts, some of which would be taken again."""
-        return ceil(counts * CAPPED_A_PLACE / COUNTS_A_PLACE)
+        return counts if self._is_deep else ceil(counts * CAPPED_A_PLACE / COUNTS_A_PLACE)
 
     @staticmethod
     def _halves(kind: Kind) -> int:
@@ -196,7 +217,9 @@ class Planner:
         items = min(len(shares), 2 + max(itemset.rarest for itemset in likely))
         if sum(itemset.share for itemset in likely) > _DENSE * len(likely):
             items = min(len(shares), len(likely).bit_length() + _MORE_ITEMS, _MOST_IN_CELLS)
-        if items > _MOST_IN_CELLS:
+        made = sum(comb(items, size) for size in range(self.goal.sizes[0], self.goal.sizes[1] + 1))
+        too_few = items < len(shares) and made < _ENOUGH_IN_CELLS * (self.goal.k or 0)
+        if items > _MOST_IN_CELLS or too_few:
             return 0
         plan = self.plan(weights, gauge)
         of_pairs = 2 ** (items - 2) * self.variance(self.changes)
@@ -218,10 +241,12 @@ class Planner:
         last = likely[min(self.goal.k or 0, len(likely)) - 1] * units if likely and self.goal.k else 0.0
         return max(self.goal.support, last)
 
-    def _counts(self, kind: Kind, likely: int, least: float) -> int:
+    def _counts(self, kind: Kind, likely: int, least: float, *, is_dense: bool) -> int:
         """As many as k asks for; for all of some support, as many as keep the noise of each below that."""
+        if self.goal.k is not None and self._is_deep and is_dense:
+            return ceil(_SHALLOW[0] * self.goal.k) + _SHALLOW[1]
         if self.goal.k is not None:
-            return ceil(COUNTS_A_PLACE * self.goal.k)
+            return counts_of_best(self.goal.k, self.goal.sizes[0])
         if not self._is_gaussian:
             return min(_MOST_COUNTS, max(LEAST_COUNTS, ceil(COUNTS_A_PLACE * likely)))
         halves = 4 if isinstance(kind, (Centred, Signed)) else 1

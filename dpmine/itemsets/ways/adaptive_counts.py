@@ -23,11 +23,11 @@ from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts
 from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.itemsets.best_first.order import Goal, NoisyWeights, Search
 from dpmine.itemsets.best_first.plan import (
-    ITEMS_A_PLACE,
     LEAST_COUNTS,
     Gauge,
     Plan,
     Planner,
+    items_of_best,
     likely_shares,
 )
 from dpmine.itemsets.best_first.recount import count_again
@@ -238,7 +238,7 @@ class AdaptiveCounts:
         """The heaviest of the items, and what the looks leave of the budget."""
         looks = released.looks
         weights = released.totals / (self.discovery.weight * sum(self.looks[:looks]))
-        most = _MOST_ITEMS if self.k is None else min(_MOST_ITEMS, ceil(ITEMS_A_PLACE * self.k))
+        most = _MOST_ITEMS if self.k is None else min(_MOST_ITEMS, items_of_best(self.k, self.sizes[0]))
         best = np.sort(np.argsort(-weights, kind="stable")[:most])
         return WeighedItems(
             released.codes[best], weights[best], self.discovery.reach(looks)[1], self.left(looks), looks

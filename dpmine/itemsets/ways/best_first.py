@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from dpmine.itemsets.best_first.plan import (
     CAPS,
-    COUNTS_A_PLACE,
     capped_sensitivity,
+    counts_of_best,
 )
 from dpmine.itemsets.ways.adaptive_counts import LARGEST_SIZE, AdaptiveCounts, released
 from dpmine.itemsets.ways.way import Chosen, Way
-from dpmine.selection.top_k import NO_DELTA, rounds_of, share_of_best
+from dpmine.privacy import Neighbors
+from dpmine.selection.top_k import NO_DELTA, OneShot, rounds_of, share_of_best
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
@@ -28,10 +29,17 @@ BEST_FIRST = "best_first"
 MOST_PLACES = 2000
 """Itemsets that are listed at most: each takes several counts, one after the other."""
 MANY_PLACES = 10
-"""From here on "auto" counts best first, for all sizes: docs/explanation/measured/itemset_lists.md compares."""
+"""From here on "auto" counts best first, for all sizes: docs/explanation/measured/short_lists.md compares all ways."""
+_ITEMS_WITHOUT_DELTA, _ITEMS = 50, {Neighbors.REPLACE_ONE: 10, Neighbors.ADD_REMOVE: 20}
+"""From here on for single public items alone."""
+_LARGER_WITHOUT_DELTA, _LARGER, _LOUD = 10, 20, 45
+"""From here on for larger itemsets of public items alone, where the noise of one shot has at least this scale.
+
+So it has for fewer itemsets of all sizes than `_LARGER`, too, where there is no δ.
+"""
 _REASON = (
-    f"auto uses {BEST_FIRST}: in lists of {MANY_PLACES} or more of all sizes, it has mostly found more of the best "
-    "itemsets than other mechanisms, and releases their supports, too."
+    f"auto uses {BEST_FIRST}: in lists like this one, it has mostly found more of the best itemsets than other "
+    "mechanisms, and releases their supports, too."
 )
 
 
@@ -66,14 +74,26 @@ class BestFirst(Way):
 
     @classmethod
     def only_by_name(cls, terms: ListTerms) -> bool:
-        """But for all sizes from single items on: larger itemsets alone do not repay the counts of their parts."""
+        """Where other ways mostly find more, but for itemsets of all sizes: these are what it was made for."""
         smallest, largest = terms.sizes
-        return not smallest == 1 < largest
+        return not smallest == 1 < largest and cls.advantage(terms) is None
 
     @classmethod
     def advantage(cls, terms: ListTerms) -> str | None:
-        """In lists of some places."""
-        return None if cls.only_by_name(terms) or terms.count < MANY_PLACES else _REASON
+        """In lists of some places: how many depends on the sizes, on what is public, and on the noise of one shot."""
+        smallest, largest = terms.sizes
+        if smallest == 1 < largest:
+            is_clear = terms.delta or terms.count >= _LARGER
+            return _REASON if terms.count >= MANY_PLACES and (is_clear or _is_loud(terms)) else None
+        if terms.catalogue_size is None:
+            return None
+        if largest == 1:
+            return (
+                _REASON if terms.count >= (_ITEMS[terms.neighbors] if terms.delta else _ITEMS_WITHOUT_DELTA) else None
+            )
+        if terms.count < (_LARGER if terms.delta else _LARGER_WITHOUT_DELTA):
+            return None
+        return _REASON if _is_loud(terms) else None
 
     @classmethod
     def of(cls, terms: ListTerms) -> Self:
@@ -93,7 +113,7 @@ class BestFirst(Way):
 
     def _deviation(self) -> float:
         """Of a plain count or a capped one, whichever has less noise, where all looks are taken."""
-        counts = min(ceil(COUNTS_A_PLACE * self.count), capped_sensitivity(CAPS[-1], self.neighbors))
+        counts = min(counts_of_best(self.count, self.counting.sizes[0]), capped_sensitivity(CAPS[-1], self.neighbors))
         return sqrt(self.counting.left().variance(counts))
 
     def lead(self) -> float:
@@ -121,7 +141,7 @@ class BestFirst(Way):
 
     def rounds(self) -> str:
         """All stages."""
-        most = ceil(COUNTS_A_PLACE * self.count)
+        most = counts_of_best(self.count, self.counting.sizes[0])
         return f"items by noisy weights, then about {rounds_of(most)}, each chosen by those before"
 
     def choose(self, universe: ItemsetUniverse, *, bits: BitSource) -> Chosen:
@@ -133,3 +153,8 @@ class BestFirst(Way):
         best = [itemset for itemset in ranked if len(itemset) >= least][: self.count]
         listed = tuple(tuple(codes[number] for number in itemset) for itemset in best)
         return Chosen(listed, released(counted, transactions))
+
+
+def _is_loud(terms: ListTerms) -> bool:
+    """Whether all places in one shot would have much noise."""
+    return OneShot.of(terms.count, terms.epsilon, terms.delta, terms.neighbors).mechanism.scale >= _LOUD

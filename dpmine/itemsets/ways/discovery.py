@@ -49,11 +49,13 @@ _LOOKS, _REST = (1, 1, 2, 4, 4), 8  # twentieths of ρ: 1/20, 1/10, 1/5, 2/5 or 
 _ENOUGH, _TIMES_THE_PLACES = 60, 4  # items at which it ends, or those with this many itemsets per place
 _WEIGHTED_PLACES, _WEIGHTED_SCALE = 50, 66
 """From which on weighted pairs found more: docs/explanation/measured/itemset_lists.md."""
-DISCOVERED_PLACES = {Neighbors.REPLACE_ONE: 10, Neighbors.ADD_REMOVE: 14}
-"""From here on "auto" discovers the items of an unknown catalogue: docs/explanation/measured/itemset_lists.md compares.
+DISCOVERED_PLACES = {Neighbors.REPLACE_ONE: 5, Neighbors.ADD_REMOVE: 10}
+"""From here on "auto" discovers the items of an unknown catalogue: docs/explanation/measured/short_lists.md compares.
 
 Limited domain gains more from add_remove, which halves all of its noise.
 """
+_PLACES_OF_ITEMS, _SMALL_EPSILON = 14, Fraction(1, 2)
+"""Under add_remove, in lists of single items at a smaller ε than that."""
 _REASON = (
     f"auto uses {DISCOVER}: without a catalogue, in lists of {DISCOVERED_PLACES[Neighbors.REPLACE_ONE]} or more "
     f"({DISCOVERED_PLACES[Neighbors.ADD_REMOVE]} under add-remove), it has mostly found more of the best itemsets "
@@ -262,7 +264,10 @@ class Discover(ByItems):
     @classmethod
     def advantage(cls, terms: ListTerms) -> str | None:
         """In lists of some places."""
-        return _REASON if terms.count >= DISCOVERED_PLACES[terms.neighbors] else None
+        places = DISCOVERED_PLACES[terms.neighbors]
+        if terms.neighbors is Neighbors.ADD_REMOVE and terms.sizes[1] == 1 and terms.epsilon < _SMALL_EPSILON:
+            places = _PLACES_OF_ITEMS
+        return _REASON if terms.count >= places else None
 
     @classmethod
     def of(cls, terms: ListTerms) -> Self:

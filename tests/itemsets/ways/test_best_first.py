@@ -17,7 +17,16 @@ from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.best_first.counts import Capped, Centred, Odd, Plain, Signed
 from dpmine.itemsets.best_first.order import Goal
-from dpmine.itemsets.best_first.plan import Gauge, LikelyItemset, Plan, Planner, likely_itemsets, likely_shares
+from dpmine.itemsets.best_first.plan import (
+    Gauge,
+    LikelyItemset,
+    Plan,
+    Planner,
+    counts_of_best,
+    items_of_best,
+    likely_itemsets,
+    likely_shares,
+)
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace, SupportNoise
 from dpmine.itemsets.ways.best_first import BestFirst
 from dpmine.itemsets.ways.registry import build_way
@@ -93,8 +102,10 @@ def test_cells_are_counted_where_they_have_far_less_noise() -> None:
         [9500.0 - item for item in range(50)],
     )
 
-    def basis(weights: list[float], noise: SupportNoise, k: int, *, several: bool = False) -> int:
-        planner = Planner(Goal((1, 12), k), noise.variance, Neighbors.ADD_REMOVE, several)
+    def basis(
+        weights: list[float], noise: SupportNoise, k: int, *, several: bool = False, sizes: tuple[int, int] = (1, 12)
+    ) -> int:
+        planner = Planner(Goal(sizes, k), noise.variance, Neighbors.ADD_REMOVE, several)
         return planner.basis(weights, Gauge(10_000, 1.0, 1.0))
 
     laplace, gaussian = DiscreteLaplace(Fraction(1)), DiscreteGaussian(Fraction(1))
@@ -104,6 +115,19 @@ def test_cells_are_counted_where_they_have_far_less_noise() -> None:
     assert basis(dense, laplace, 100) == 11
     assert basis(dense, laplace, 100, several=True) == 0
     assert basis(dense, gaussian, 100) == 0
+    assert basis(dense, laplace, 20, sizes=(2, 2)) == 9
+    assert basis(dense, laplace, 50, sizes=(2, 2)) == 0  # 45 pairs of ten items
+    assert basis(dense, laplace, 50, sizes=(1, 1)) == 0
+    assert basis(few, laplace, 3, sizes=(1, 1)) == 3
+
+
+def test_pairs_alone_take_more_counts_of_more_items() -> None:
+    """A cap keeps their noise small, however many they are; where data are dense, there is none."""
+    planner = Planner(Goal((2, 2), 50), DiscreteGaussian(Fraction(1, 100)).variance, Neighbors.REPLACE_ONE, False)
+    sparse, dense = [500.0 - item for item in range(200)], [9500.0 - item for item in range(100)]
+    assert planner.plan(sparse, Gauge(10_000, 1.0, 1.0)).counts == counts_of_best(50, 2) == 440
+    assert planner.plan(dense, Gauge(10_000, 1.0, 1.0)).counts == 180
+    assert (items_of_best(50, 2), items_of_best(50, 1)) == (440, 225)
 
 
 def test_likely_itemsets_have_the_sizes_that_are_wanted() -> None:

@@ -42,7 +42,7 @@ def test_a_way_in_the_registry_is_known_by_name_to_auto_and_to_the_planner() -> 
     assert (row.lead, row.right_from, row.rounds) == (4, 7, "no rounds")
     with pytest.raises(BadParameter, match="toy keeps nothing: leave kbar out"):
         dpmine.top_itemsets(BASKETS, mechanism="toy", kbar=3)
-    with pytest.raises(BadParameter, match="one of: auto, best_first, discover, items_first, toy, large_margin"):
+    with pytest.raises(BadParameter, match="one of: auto, best_first, discover, items_first, joint, toy, large_margin"):
         dpmine.top_itemsets(BASKETS, mechanism="unheard-of")
 
 
@@ -80,9 +80,36 @@ def test_what_auto_takes_is_a_rival(changes: dict[str, Any]) -> None:
 
 @every("relation", Neighbors)
 def test_auto_counts_best_first_without_a_delta_where_items_are_public(relation: Neighbors) -> None:
-    terms = ListTerms(10, Fraction(1), Fraction(0), relation, (1, 3), 100)
+    terms = ListTerms(20, Fraction(1), Fraction(0), relation, (1, 3), 100)
     way = build_way(terms)
     assert way.name == "best_first"
     assert (way.guarantee().delta, way.guarantee().zcdp) == (Fraction(0), Zcdp(Fraction(1, 2)))
     with pytest.raises(BadParameter, match="delta must be above 0 where there is no public list"):
         build_way(replace(terms, catalogue_size=None, mechanism="best_first"))
+
+
+@every(
+    "sizes, k, delta, epsilon, expected",
+    [
+        ((1, 1), 10, 1, 1, ("best_first", "exponential")),
+        ((1, 1), 20, 1, 1, ("best_first", "best_first")),
+        ((1, 1), 20, 0, 1, ("exponential", "exponential")),
+        ((1, 1), 50, 0, 1, ("best_first", "best_first")),
+        ((2, 2), 10, 0, "1/4", ("best_first", "exponential")),
+        ((2, 2), 20, 0, 1, ("exponential", "exponential")),
+        ((2, 2), 20, 1, "1/4", ("best_first", "exponential")),
+        ((2, 2), 100, 1, "1/4", ("best_first", "best_first")),
+        ((2, 2), 50, 1, 1, ("items_first", "items_first")),
+        ((1, 4), 10, 1, 1, ("best_first", "best_first")),
+        ((1, 4), 10, 0, 1, ("exponential", "exponential")),
+        ((1, 4), 10, 0, "1/4", ("best_first", "exponential")),
+        ((1, 4), 9, 0, 1, ("exponential", "exponential")),
+    ],
+)
+def test_auto_by_sizes_places_and_noise(
+    sizes: tuple[int, int], k: int, delta: int, epsilon: str, expected: tuple[str, str]
+) -> None:
+    """With a public list of items, under both relations."""
+    budget = Fraction(epsilon), Fraction(delta, 10**6)
+    ways = [build_way(ListTerms(k, *budget, relation, sizes, 1000)) for relation in Neighbors]
+    assert tuple(way.name for way in ways) == expected

@@ -24,7 +24,9 @@ from dpmine.itemsets.release.comparison import GroupCounts
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.privacy import Neighbors
 from dpmine.zcdp import delta_at
-from support.gallery.lists import REACH, Coarse, Listed, Lists
+from support.gallery.counted import REACH
+from support.gallery.listed import Listed, Lists
+from support.gallery.lists import Coarse
 from support.oracles.discovery import masses
 from support.oracles.itemsets import baskets_of
 

@@ -1,0 +1,203 @@
+"""Columns of bench_choice.py: what is asked for, which ways can answer, and how much of the best each one misses.
+
+A column is k, sizes, δ, a public catalogue or none, the relation and ε: all that `auto` may look at. Made-up data are
+drawn from fixed seeds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from utility.data import LONG, SOURCES, Weighed, read
+
+from dpmine.errors import BadParameter
+from dpmine.exact.bits import SystemBits
+from dpmine.itemsets.read import read_transactions
+from dpmine.itemsets.ways.registry import ByMechanism, build_way, loaded_ways
+from dpmine.itemsets.ways.universe import ItemsetUniverse
+from dpmine.itemsets.ways.way import ListTerms
+from dpmine.options.names import AUTO
+from dpmine.privacy import Neighbors
+from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.universes.ranking import Ranking
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dpmine.itemsets.ways.universe import Itemset
+    from dpmine.itemsets.ways.way import Way
+
+BITS = SystemBits()
+CHOSEN_ON = ("retail", "bms_webview_2", "mushroom", "customers", "downloads", "groceries")
+REPORTED_ON = ("adult", "shop", "bms_webview_1")
+"""They had no part in the choice of a way, nor of its constants."""
+COUNTS, SIZES = (1, 5, 10, 20, 50, 100), ((1, 1), (2, 2), (1, 4))
+FEWEST_OF_ALL_SIZES = 10
+EPSILONS = (Fraction(1, 4), Fraction(1))
+DELTA = Fraction(1, 10**6)
+_SINGLE = (
+    "max_of_exponentials",
+    "exponential",
+    "limited_domain",
+    "limited_domain_permute_and_flip",
+    "stable_maximiser",
+)
+_LISTS = ("exponential", "limited_domain")
+_PEELED, _MOST_PEELED = ("max_of_exponentials",), 20
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is asked for."""
+
+    k: int
+    sizes: tuple[int, int]
+    delta: Fraction
+    is_public: bool
+    neighbors: Neighbors
+    epsilon: Fraction
+
+    def terms(self, catalogue_size: int, mechanism: str) -> ListTerms:
+        size = catalogue_size if self.is_public else None
+        return ListTerms(self.k, self.epsilon, self.delta, self.neighbors, self.sizes, size, mechanism=mechanism)
+
+    def __str__(self) -> str:
+        sizes = {(1, 1): "items", (2, 2): "pairs", (1, 4): "1-4"}[self.sizes]
+        known = "public" if self.is_public else "unknown"
+        delta = "1e-6" if self.delta else "0"
+        return f"{sizes} | {self.k} | {known} | {delta} | {self.neighbors} | {float(self.epsilon):g}"
+
+
+def columns() -> Iterator[Column]:
+    """All of them: lists of all sizes have some places."""
+    for sizes, k, (is_public, delta), neighbors, epsilon in product(
+        SIZES, COUNTS, ((True, Fraction(0)), (True, DELTA), (False, DELTA)), Neighbors, EPSILONS
+    ):
+        if sizes[1] <= 2 or k >= FEWEST_OF_ALL_SIZES:
+            yield Column(k, sizes, delta, is_public, neighbors, epsilon)
+
+
+class Cell(NamedTuple):
+    """A way on a data set: of each list, the share of the best that is missing."""
+
+    column: str
+    data: str
+    way: str
+    missing: list[float]
+
+
+@dataclass
+class Market:
+    """A data set, mined once."""
+
+    name: str
+    _universes: dict[tuple[tuple[int, int], bool], ItemsetUniverse] = field(default_factory=dict)
+    _supports: dict[Itemset, int] = field(default_factory=dict)
+
+    @cached_property
+    def baskets(self) -> Weighed | None:
+        made = {"downloads": downloads, "shop": shop}.get(self.name)
+        found = read(self.name) if made is None else read_transactions(made(), LONG).transactions
+        return None if found is None else Weighed.of(found)
+
+    @cached_property
+    def _miner(self) -> object:
+        return self.baskets.miner()
+
+    def universe(self, sizes: tuple[int, int], *, is_public: bool) -> ItemsetUniverse:
+        if (sizes, is_public) not in self._universes:
+            several = self.name in SOURCES and bool(SOURCES[self.name].columns.basket)
+            self._universes[sizes, is_public] = ItemsetUniverse(
+                self._miner,
+                range(sizes[0], sizes[1] + 1),
+                catalogue_is_public=is_public,
+                transactions=self.baskets,
+                several_baskets=several,
+            )
+        return self._universes[sizes, is_public]
+
+    def missing(self, chosen: tuple[Itemset, ...], k: int, least: int) -> float:
+        return 1 - sum(self._support(itemset) >= least for itemset in chosen) / k
+
+    def _support(self, itemset: Itemset) -> int:
+        if itemset not in self._supports:
+            self._supports[itemset] = self._miner.support(itemset)
+        return self._supports[itemset]
+
+    def cells(self, column: Column) -> Iterator[Cell]:
+        """Of all ways; `auto` is the same lists as the way that it is. None where there are too few itemsets."""
+        if self.universe(column.sizes, is_public=True).size < column.k:
+            return
+        least = int(Ranking(self.universe(column.sizes, is_public=True)).score(column.k))
+        auto = build_way(column.terms(self.baskets.catalogue_size, AUTO))
+        ways = {way.name: way for way in rivals(column, self.baskets.catalogue_size)}
+        if ways.get(auto.name) != auto:
+            ways[AUTO] = auto
+        for name, way in ways.items():
+            missing = self._lists(way, column, least)
+            yield Cell(str(column), self.name, name, missing)
+            if way == auto and name != AUTO:
+                yield Cell(str(column), self.name, AUTO, missing)
+
+    def _lists(self, way: Way, column: Column, least: int) -> list[float]:
+        """As many lists as tell ways apart: few where all are alike."""
+        fewest, most = draws(column.k)
+        universe, found = self.universe(column.sizes, is_public=column.is_public), []
+        while len(found) < most and (len(found) < fewest or len(set(found)) > 1):
+            found.append(self.missing(way.choose(universe, bits=BITS).itemsets, column.k, least))
+        return found
+
+
+def draws(k: int) -> tuple[int, int]:
+    """Lists of a cell: where all of the first are alike, and else."""
+    return max(3, 10 // k), max(5, 60 // k)
+
+
+def rivals(column: Column, catalogue_size: int) -> Iterator[Way]:
+    """All ways that can answer, by name."""
+    peeled = _PEELED if 1 < column.k <= _MOST_PEELED else ()
+    for name in (*(_SINGLE if column.k == 1 else _LISTS), *peeled, *loaded_ways()):
+        kind = loaded_ways().get(name, ByMechanism)
+        terms = column.terms(catalogue_size, name)
+        if name in MECHANISMS and MECHANISMS[name].approximate and not column.delta:
+            continue
+        if kind.suits(terms) is None:
+            try:
+                yield kind.of(terms)
+            except BadParameter:
+                continue
+
+
+def downloads(seed: int = 1) -> pa.Table:
+    """Sessions that have few items each, none of which stands out."""
+    random = np.random.default_rng(seed)
+    sessions, items = 15_729, 936
+    weights = (np.arange(items) + 20.0) ** -0.6
+    lengths = random.geometric(1 / 1.7, sessions)
+    units = np.repeat(np.arange(sessions), lengths)
+    return _table(units, random.choice(items, len(units), p=weights / weights.sum()))
+
+
+def shop(seed: int = 2) -> pa.Table:
+    """30,000 baskets of 2,500 products by a power law, with 300 pairs that are bought together."""
+    random = np.random.default_rng(seed)
+    baskets, items, pairs = 30_000, 2_500, 300
+    weights = (np.arange(items) + 3.0) ** -0.9
+    units = np.repeat(np.arange(baskets), 1 + random.poisson(6, baskets))
+    bought = random.choice(items, len(units), p=weights / weights.sum())
+    partner = np.arange(items)
+    partner[random.choice(items // 4, pairs, replace=False)] = random.choice(items // 4, pairs)
+    together = random.random(len(units)) < 0.4
+    return _table(np.concatenate([units, units[together]]), np.concatenate([bought, partner[bought[together]]]))
+
+
+def _table(units: np.ndarray, items: np.ndarray) -> pa.Table:
+    """Without repetitions."""
+    rows = np.unique(np.stack([units, items], 1), axis=0)
+    return pa.table({"transaction_id": rows[:, 0], "item": rows[:, 1]})
