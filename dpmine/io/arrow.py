@@ -196,6 +196,24 @@ def with_dictionaries(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
+def with_used_values(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows; a dictionary that is longer than its column keeps only the values that occur in these.
+
+    A slice would keep all of them, however few rows it has. Views stay, as Arrow cannot take some of them.
+    """
+    for place, column in enumerate(batch.columns):
+        if not pa.types.is_dictionary(column.type) or column.type.value_type != without_views(column.type.value_type):
+            continue
+        if len(column.dictionary) > len(column):
+            used = pc.unique(column.indices.drop_null())
+            indices = pc.index_in(column.indices, value_set=used).cast(column.type.index_type)
+            kept = pa.DictionaryArray.from_arrays(
+                indices, column.dictionary.take(used), ordered=column.type.ordered, safe=False
+            )
+            batch = batch.set_column(place, batch.schema.field(place), kept)
+    return batch
+
+
 def joined(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     """The parts as one array, not copied if there is one."""
     if len(parts) == 1:

@@ -16,7 +16,17 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadParameter
-from dpmine.io.arrow import integer_array, integers, integers_or, is_mixed, is_text, plain, truths, without_long_texts
+from dpmine.io.arrow import (
+    integer_array,
+    integers,
+    integers_or,
+    is_mixed,
+    is_text,
+    plain,
+    truths,
+    with_used_values,
+    without_long_texts,
+)
 from dpmine.io.python_values import plain_labels
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.counting.rows import at_most, item_supports
@@ -244,8 +254,8 @@ def _split(batch: pa.RecordBatch, plan: LayoutPlan, limit: int) -> Iterator[pa.R
             yield batch
         return
     half = batch.num_rows // 2
-    yield from _split(batch.slice(0, half), plan, limit)
-    yield from _split(batch.slice(half), plan, limit)
+    for part in (batch.slice(0, half), batch.slice(half)):
+        yield from _split(with_used_values(part), plan, limit)
 
 
 def _plain_key(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -16,6 +16,11 @@ from support.cases import every
 from support.datasets import ROOT
 
 from dpmine.errors import BadParameter
+from dpmine.io.arrow import with_used_values
+from dpmine.io.open import open_source
+from dpmine.io.source import Columns
+from dpmine.itemsets.ingest.layouts import plan_layout
+from dpmine.itemsets.outofcore.streams import chunks
 from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, physical_memory
 
 MEGA = 10**6
@@ -181,3 +186,26 @@ def test_shares_fit_together() -> None:
     budget = MemoryBudget.of(10**9)
     together = budget.chunk + budget.labels + budget.resident + budget.projection
     assert max(together, budget.whole, budget.all_resident + budget.listing) <= 10**9
+
+
+def test_a_long_dictionary_does_not_make_a_table_of_each_row() -> None:
+    texts = pa.array([f"{number:0200}" for number in range(1000)])
+    columns = {name: pa.DictionaryArray.from_arrays(pa.array(range(1000), pa.int32()), texts) for name in "ui"}
+    table, named = pa.table(columns), Columns(unit=("u",), item="i")
+    source = open_source(table, named)
+    tables = list(chunks(table.to_batches(), plan_layout(source, named), 400_000))
+    assert 2 < len(tables) < 20
+    assert pa.concat_tables([part.cast(table.schema) for part in tables]).to_pylist() == table.to_pylist()
+
+
+@every("kind", [pa.string(), pa.large_string(), pa.int64(), pa.string_view(), pa.binary_view()])
+def test_used_values_of_a_dictionary(kind: pa.DataType) -> None:
+    values = pa.array(["8", "3", "1", "1"]).cast(pa.string() if kind == pa.binary_view() else kind).cast(kind)
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 3, None, 3, 2, 1], pa.uint8()), values, ordered=True)
+    batch = pa.record_batch([column, pa.array(range(6))], names=["a", "b"])
+    for part in (batch, batch.slice(1, 2), batch.slice(2, 1), batch.slice(6)):
+        found = with_used_values(part)
+        assert found.schema == part.schema
+        assert found.to_pylist() == part.to_pylist()
+        if kind == pa.string():
+            assert len(found.column(0).dictionary) <= max(4 if part is batch else 1, part.num_rows - 1)
