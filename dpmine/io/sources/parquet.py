@@ -34,6 +34,7 @@ _ARROW_SCHEMA = b"ARROW:schema"
 _READING = {**VERIFIED, "coerce_int96_timestamp_unit": "us"}  # far timestamps overflow in nanoseconds
 _MANY_ROWS = 2**18  # in a batch with dictionaries, which are made again for every batch, or of numbers that are kept
 _FEW_ROWS = 2**16  # in a batch of other values, which take more memory
+_FEWEST_ROWS = 2**13  # in one of texts or lists that is read piece by piece: footers do not tell their length
 _FEW_COLUMNS = 4
 _MOST_THREADED = 64  # columns: reading is slower with threads where there are hundreds (measured)
 
@@ -85,6 +86,12 @@ class File:
         kinds = first_types(self.schema)
         return len(names) <= _FEW_COLUMNS and all(pa.types.is_primitive(kinds[name]) for name in names)
 
+    def _rows_of(self, names: Sequence[str], *, whole: bool) -> int:
+        """How many rows of these columns are read at a time."""
+        if self._are_few_numbers(names):
+            return _MANY_ROWS if whole else _FEW_ROWS
+        return _FEW_ROWS if whole else _FEWEST_ROWS
+
     def _read(
         self,
         stream: pa.NativeFile,
@@ -97,7 +104,7 @@ class File:
         reading = {**_READING, "pre_buffer": "://" in self.found.shown}  # row groups ahead, which remote files need
         reader = pq.ParquetFile(stream, metadata=self.footer, read_dictionary=dictionaries, **reading)
         for batch in reader.iter_batches(
-            batch_size=_MANY_ROWS if dictionaries or (threads and self._are_few_numbers(names)) else _FEW_ROWS,
+            batch_size=_MANY_ROWS if dictionaries else self._rows_of(names, whole=threads),
             columns=names,
             use_threads=threads and len(names) <= _MOST_THREADED,
         ):

@@ -209,3 +209,9 @@ def test_used_values_of_a_dictionary(kind: pa.DataType) -> None:
         assert found.to_pylist() == part.to_pylist()
         if kind == pa.string():
             assert len(found.column(0).dictionary) <= max(4 if part is batch else 1, part.num_rows - 1)
+
+
+def test_repeated_texts_of_a_file_are_read_in_small_pieces(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"i": ["a" * 1000] * 20_000}), tmp_path / "texts.parquet")
+    source = open_source(tmp_path / "texts.parquet", Columns(item="i"))
+    assert max(batch.nbytes for batch in source.batches(["i"])) < 10 * MEGA
