@@ -41,7 +41,7 @@ def test_many_small_jobs_fit_together(folder: Folder) -> None:
     exact = epsilon_at(RHO, Fraction(5, 10**6))
     (shown,) = set(re.findall(r"ε = ([\d.]+), δ = 5", page))
     assert exact <= Fraction(shown) < exact + Fraction(1, 1000)  # rounded up
-    assert "The δ of this page is a sum: 5·10⁻⁶ turns ρ into ε, and " in page
+    assert "The δ of this page is a sum: 5·10⁻⁶ is for converting ρ to ε, and " in page
     (granted,) = re.findall(r'granted</th><td class="number">([\d.]+)', page)
     assert Fraction(granted) <= budget.granted.rho < Fraction(granted) + Fraction(1, 1000)  # rounded down
     (charged,) = re.findall(r'by this page</th><td class="number">([\d.]+)', page)
