@@ -166,7 +166,7 @@ class PartitionedMiner(SupportSource):
 
     def bounded_histogram(self, size: int, threshold: int, most: int | None) -> SupportHistogram | None:
         """See `SupportSource`. Passes over the partitions are made in any case."""
-        if not self._in_square(size, threshold):
+        if size > 1 and not self._in_square(size, threshold):  # resident baskets have two items or more
             resident = self._resident_miner(threshold)
             if threshold >= self.resident_threshold:
                 return resident.bounded_histogram(size, threshold, most)

@@ -87,6 +87,9 @@ def same_answers(transactions: Transactions, baskets: Baskets) -> None:
             levels, expected_levels = miner.histogram(size, threshold), truth.histogram(size, threshold)
             assert levels.supports.tolist() == expected_levels.supports.tolist()
             assert levels.counts.tolist() == expected_levels.counts.tolist()
+            bounded = miner.bounded_histogram(size, threshold, None)
+            assert bounded is not None
+            assert bounded.to_dict() == expected_levels.to_dict()
             listed, expected_list = miner.itemsets(size, threshold), truth.itemsets(size, threshold)
             assert listed.items.tolist() == expected_list.items.tolist()
             assert listed.supports.tolist() == expected_list.supports.tolist()
