@@ -98,10 +98,7 @@ def require_columns(
     keys: Sequence[str] = (),
     asserted: str | None = None,
 ) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The columns of numbers whose type has whole numbers only, and `Source.cautions` on all.
-
-    No value is read. Raises as `read_columns`.
-    """
+    """Columns of numbers of whole types, and `Source.cautions` on all; no value is read. Raises as `read_columns`."""
     wanted, source = _checked_source(data, numbers, labels, keys, asserted)
     return frozenset(name for name in numbers if _is_whole(source.type_of(name))), source.cautions(wanted)
 

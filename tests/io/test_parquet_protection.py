@@ -62,7 +62,7 @@ def test_a_page_with_a_wrong_checksum_is_no_data(tmp_path: Path) -> None:
 
 def test_nor_is_one_of_a_dictionary_that_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpmine.io.sources.parquet._LARGEST_DICTIONARY", 1)
-    monkeypatch.setattr("dpmine.io.sources.parquet._CODED_ROWS", 2)
+    monkeypatch.setattr("dpmine.io.sources.parquet._MANY_ROWS", 2)
     path = tmp_path / "x.parquet"
     pq.write_table(ROWS, path, write_page_checksum=True, compression="none", row_group_size=2, write_statistics=False)
     path.write_bytes(b"broad".join(path.read_bytes().rsplit(b"bread", 1)))

@@ -266,7 +266,7 @@ def test_a_dry_run_reads_nothing() -> None:
 def test_too_few_units_give_an_empty_list_and_advice(data: Any, relation: Neighbors, options: dict[str, Any]) -> None:
     found = dpmine.frequent_itemsets(data, neighbors=relation, **options)
     assert (len(found), found.complete_above, found.maximal()) == (0, None, ())
-    assert found.advice.startswith(("An item is found with probability 1/2", "That share is "))
+    assert found.advice.startswith(("To be found with probability 1/2", "That share is "))
     assert str(found).startswith(f"No itemset is listed.\n{found.advice}")
     assert (len(found.to_pandas()), len(found.rules())) == (0, 0)
 

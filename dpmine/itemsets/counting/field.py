@@ -33,9 +33,7 @@ _SHORT_STEPS = 1_000_000  # of a search that is not left to threads, if they are
 _WORDS_A_STEP = 13  # of bitmaps that are intersected
 _RANKED_LINE, _RANKED_ROW = 20, 12  # bytes that a ranking takes: bitmaps instead of one must not take more
 _FEWEST_ROWS = 64  # of bitmaps: a word
-_DENSE = (
-    8  # rows are searched as bitmaps when at least one of this number of (row, item) pairs is an occurrence: measured
-)
+_DENSE = 8  # rows are searched as bitmaps when at least one of this number of (row, item) pairs occurs: measured
 _LARGEST_WIDTH = 1 << 31  # more items than codes: of an empty result for an absurd size
 
 

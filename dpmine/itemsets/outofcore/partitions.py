@@ -224,7 +224,7 @@ class PartitionedMiner(SupportSource):
         return self._first_within(self._limit)
 
     def _first_within(self, limit: int) -> int:
-        """The lowest rank from which on all items fit into so many bytes."""
+        """The lowest rank from which on all items fit into `limit` bytes."""
         return int(np.searchsorted(self._falling_costs, -limit))
 
     def _resident_miner(self, threshold: int) -> Miner:

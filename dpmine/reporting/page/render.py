@@ -51,6 +51,10 @@ _COUNTED = {Accounting.BASIC: ("ε", "δ"), Accounting.ZCDP: ("ρ", "δ for char
 _FAILED = Body("This job has no result.", "The reason may depend on the data, so it is not shown here.")
 
 
+_MODELS = {"classify", "regress", "accuracy-first"}
+"""Kinds of jobs that train in floating point."""
+
+
 def render(report: Report, *, today: datetime | None = None) -> str:
     """The page, in UTF-8. `today` replaces the day on which the run was started.
 
@@ -91,6 +95,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         slack=readable(short(conversion_delta(report.total))),
         own_delta=readable(short(largest_charge.approximate_delta)) if largest_charge.approximate_delta else "",
         intervals=any(section["body"].intervals for section in sections),
+        models=any(outcome.job.kind in _MODELS for outcome in outcomes),
         joint=any(section["body"].together for section in sections),
         certain=CERTAIN,
         any_failed=any(section["failed"] for section in sections) or _any_window_failed(report),

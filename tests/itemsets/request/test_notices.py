@@ -216,7 +216,7 @@ def test_large_sizes_say_before_the_charge_that_counting_may_take_long(
 
 @every("size", [3, 4])
 def test_a_way_that_counts_deep_is_long_for_smaller_itemsets(size: int) -> None:
-    asked = {"k": 5, "size": size, "catalogue": MANY}
+    asked: dict[str, Any] = {"k": 5, "size": size, "catalogue": MANY}
     joint, shot = (
         long_search(Request.of(Query(**asked, mechanism=each, delta=0))) for each in ("joint", "exponential")
     )
