@@ -587,6 +587,18 @@ def test_other_data_of_a_unit_have_the_delta_of_two_steps(folder: Folder) -> Non
     assert wrong == pytest.approx(2 * (1 + exp(float(amount.epsilon))) * float(amount.delta), rel=1e-3)
 
 
+def test_a_limit_that_may_always_fail_is_not_stated(folder: Folder) -> None:
+    """(1 + e^ε)·δ is above 1."""
+    report = folder.run(
+        job(**PAIRS | {"epsilon": 1, "delta": 0.3, "release_support": 1}), neighbors='"add-remove"', delta="0.5"
+    )
+    text = Page(render(report, today=DAY)).text
+    assert "100 % sure" in text
+    assert "Perhaps: this guarantee is too weak" in text
+    assert "the chance of being surer" not in text
+    assert "1 in 0" not in text
+
+
 @pytest.mark.parametrize("rho", [Fraction(1, 1000), Fraction(1, 10)])
 def test_outcomes_of_gaussian_noise_exceed_the_stated_loss_as_rarely_as_said(rho: Fraction) -> None:
     """Their loss is normal, with mean ρ and variance 2ρ. ε itself they exceed more often than with probability δ."""
