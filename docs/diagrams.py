@@ -187,7 +187,7 @@ def draw_certain() -> Any:
     figure = new_figure(7, 2.4)
     axes = figure.subplots()
     rows = [("milk: certain", 920, 860, 980), ("bread: certain", 760, 700, 820), ("bread, milk: likely", 640, 550, 730)]
-    intervals(axes, [*rows, ("tea: not listed", 540, 480, 600)])
+    intervals(axes, [*rows, ("tea: not listed", 560, 490, 650)])
     axes.axvline(600, color=ORANGE)
     axes.text(606, 4.45, "threshold", color=ORANGE, fontsize=8)
     axes.set(xlim=(0, 1050), ylim=(0.5, 4.8), xlabel="noisy support with its interval, in units (example)")

@@ -60,6 +60,8 @@ def frequent_itemsets(line: CommandLine) -> None:
     destination, least = line.destination, _least_confidence(line, default=Fraction(1, 2))
     line.require_apart()
     with line.messages as messages:
+        if line.rules and line.units is None and not line.basket:
+            messages.notice("rules will have no lift: it needs the number of units, as a public fact (`units=N`)")
         result = frequent.frequent_itemsets(
             line.data,
             **line.values("rules", "min_confidence", "maximal"),
@@ -75,8 +77,6 @@ def frequent_itemsets(line: CommandLine) -> None:
     line.caution(result.guarantee)
     if line.rules and result.several_baskets:
         messages.notice(CONFIDENCE)
-    elif line.rules and not result.units_are_public:
-        messages.notice("rules have no lift: it needs the number of units, as a public fact (`units=N`)")
     if destination.format is not Format.TEXT or destination.path is not None:
         for text in listed.remarks:
             messages.notice(text)

@@ -51,8 +51,8 @@ class ListPlan(Planned):
         epsilon: ε of the whole list.
         delta: δ of the whole list.
         neighbors: the relation.
-        rows: the ways, the one with the smallest needed support first.
-        recommended: what "auto" takes.
+        rows: the ways: what "auto" takes first, then those with the smallest needed support.
+        recommended: what "auto" takes. Measurements decide that, so others may need less by the forecast.
     """
 
     k: int
@@ -144,6 +144,7 @@ def plan_list(
         None if catalogue_size is None else public_count("catalogue_size", catalogue_size),
     )
     require_possible(terms)
+    recommended = build_way(terms).name
     rows = [
         ListRow(way.name, ceil(way.lead()), way.right_from(), way.rounds(), way.weighs_pairs) for way in rivals(terms)
     ]
@@ -155,6 +156,6 @@ def plan_list(
         terms.epsilon,
         terms.delta,
         terms.neighbors,
-        tuple(sorted(rows, key=lambda row: row.right_from)),
-        build_way(terms).name,
+        tuple(sorted(rows, key=lambda row: (row.mechanism != recommended, row.right_from))),
+        recommended,
     )

@@ -131,7 +131,7 @@ def test_a_plan_foresees_what_a_run_releases() -> None:
 def test_a_plan_without_the_number_of_units_says_what_it_cannot_know() -> None:
     plan = plan_frequent("2%")
     assert plan.forecast.precision is None
-    assert "give it, or a guess, as the option units" in str(plan)
+    assert "give it as the option units, in a forecast also as a guess" in str(plan)
     assert plan_frequent(k=5, max_size=1).forecast.to_dict()["half_widths"][1:] == []
 
 

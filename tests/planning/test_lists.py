@@ -15,10 +15,14 @@ from dpmine.selection.top_k import HALF, share_right
 
 
 @every("relation", Neighbors)
-def test_the_default_is_the_one_that_needs_least(relation: Neighbors) -> None:
-    for k in (2, 4, 14, 50, 1000):
-        planned = plan_list(k, neighbors=relation)
-        assert planned.rows[0].mechanism == planned.recommended
+def test_the_default_comes_first(relation: Neighbors) -> None:
+    for k in (2, 5, 14, 50, 1000):
+        for size in (2, "1-3"):
+            for catalogue_size in (None, 50):
+                if catalogue_size is None or k < 50:
+                    planned = plan_list(k, size=size, neighbors=relation, catalogue_size=catalogue_size)
+                    default, *others = (row.mechanism for row in planned.rows)
+                    assert default == planned.recommended not in others
 
 
 def test_the_support_needed_is_the_one_that_half_of_the_list_needs() -> None:

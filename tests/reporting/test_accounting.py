@@ -10,9 +10,9 @@ import pytest
 from reporting.jobs import PAIRS, job
 
 from dpmine.errors import BadParameter, BudgetExceeded
-from dpmine.ledger.budget import Accounting
+from dpmine.ledger.budget import Accounting, Amount
 from dpmine.reporting.batch import checked_batch
-from dpmine.reporting.page.render import render
+from dpmine.reporting.page.render import loss_of_outcomes, odds_text, render
 from dpmine.zcdp import epsilon_at
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ SMALL = [
     for each in EPSILONS
 ]
 TERMS: dict[str, Any] = {"epsilon": "1.5", "delta": "1e-5"}
-RHO = sum(Fraction(each) ** 2 for each in EPSILONS) / 8
+RHO = sum((Fraction(each) ** 2 for each in EPSILONS), Fraction(0)) / 8
 
 
 def test_many_small_jobs_fit_together(folder: Folder) -> None:
@@ -37,11 +37,15 @@ def test_many_small_jobs_fit_together(folder: Folder) -> None:
     assert budget.accounting is report.accounting is Accounting.ZCDP
     assert budget.spent.rho == RHO
     assert budget.spent.approximate_delta == len(SMALL) * Fraction(1, 10**9)
-    page = render(report)
+    page = render(report).replace("\N{NO-BREAK SPACE}", " ")
     exact = epsilon_at(RHO, Fraction(5, 10**6))
     (shown,) = set(re.findall(r"ε = ([\d.]+), δ = 5", page))
     assert exact <= Fraction(shown) < exact + Fraction(1, 1000)  # rounded up
-    assert "The δ of this page is a sum: 5·10⁻⁶ turns ρ into ε, and " in page
+    assert "The δ of this page is a sum: 5·10⁻⁶ is for converting ρ to ε, and " in page
+    kept = Amount(Fraction(shown), Fraction(5, 10**6) + len(SMALL) * Fraction(1, 10**9))
+    odds = odds_text(loss_of_outcomes(kept, 1))  # not by ρ, as some of δ is for the choices
+    assert f"at most <strong>{odds} sure</strong>" in page
+    assert "with a larger chance of more" in page
     (granted,) = re.findall(r'granted</th><td class="number">([\d.]+)', page)
     assert Fraction(granted) <= budget.granted.rho < Fraction(granted) + Fraction(1, 1000)  # rounded down
     (charged,) = re.findall(r'by this page</th><td class="number">([\d.]+)', page)
@@ -66,3 +70,17 @@ def test_terms_that_cannot_be(folder: Folder) -> None:
     with pytest.raises(BudgetExceeded, match="ρ = "):
         folder.run(job(**PAIRS), accounting='"zcdp"', **TERMS)
     assert not (folder.path / "budget.db").exists()
+
+
+def test_without_a_delta_of_choices_the_limit_is_that_of_rho(folder: Folder) -> None:
+    known = [f'{each}\ncatalogue = ["bread", "butter", "tea"]\nmechanism = "exponential"' for each in SMALL]
+    report = folder.run(*known, accounting='"zcdp"', **TERMS)
+    assert report.budget is not None
+    spent = report.budget.spent
+    beta = Fraction(5, 10**6)
+    kept = Amount(epsilon_at(spent.rho, beta), beta)
+    page = render(report).replace("\N{NO-BREAK SPACE}", " ")
+    assert (spent.approximate_delta, spent.rho) == (Fraction(0), RHO)
+    for steps in (1, 2):
+        assert f"at most {odds_text(loss_of_outcomes(kept, steps, (RHO, beta)))} sure" in re.sub("<.*?>", "", page)
+    assert "with the same chance of more" in page

@@ -233,6 +233,7 @@ class FrequentItemsets:
             "maximal_only": self.maximal_only,
             "guarantee": self.guarantee.to_dict(),
             **({"advice": self.advice} if self.advice else {}),
+            "remarks": self.remarks,
             "dpmine": __version__,
         }
 

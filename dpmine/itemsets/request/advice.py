@@ -29,8 +29,8 @@ _LARGEST_ADVISED = 2
 """Up to this ε, more of it is the first advice; beyond, other ways are named before."""
 _LARGEST_COMMON = 10
 """Beyond this ε a guarantee says little, and none is named before a run."""
-_LARGE_SIZE = 6
-"""From here on the itemsets of one long basket are millions."""
+_LARGE_SIZE, _LARGE_SIZE_IN_DEPTH = 6, 4
+"""From here on the itemsets of one long basket are millions; or ways that count deep take a minute."""
 _FEW_CANDIDATES = 10_000_000
 """Itemsets of a catalogue that take less than a second to count, in whatever data."""
 
@@ -69,12 +69,12 @@ def long_search(request: Request) -> str:
 
     It is no forecast: numbers of rows and lengths of baskets are private, and what a run says must not show them.
     """
-    size = request.terms.sizes[1]
-    if size < _LARGE_SIZE or ((known := request.terms.candidates) is not None and known <= _FEW_CANDIDATES):
+    size, large = request.terms.sizes[1], _LARGE_SIZE_IN_DEPTH if request.way.counts_deep else _LARGE_SIZE
+    if size < large or ((known := request.terms.candidates) is not None and known <= _FEW_CANDIDATES):
         return ""
     return (
         f"counting itemsets of {size} items takes seconds in most data, and hours where long baskets have much in "
-        f"common: `size={_LARGE_SIZE - 1}` or less is quick. Ctrl-C ends the run at any time; a charge stays."
+        f"common: `size={large - 1}` or less is quick. Ctrl-C ends the run at any time; a charge stays."
     )
 
 

@@ -142,8 +142,8 @@ class Forecast:
     def _counted(self) -> str:
         if self.precision is None:
             return (
-                "How many supports are counted, and how exactly, follows from the number of units: give it, or a "
-                "guess, as the option units."
+                "How many supports are counted, and how exactly, follows from the number of units: give it as the "
+                "option units, in a forecast also as a guess."
             )
         widths = self.precision.half_widths
         by_size = ", ".join(f"±{width:,} for {size}" for size, width in enumerate(widths, 1))

@@ -195,7 +195,9 @@ def _built(terms: ListTerms, release_support: Number | str | None) -> tuple[Way,
     selection, supports = _split(terms.epsilon, release_support)
     way = build_way(replace(terms, epsilon=selection))
     if supports and way.releases_supports:
-        return build_way(replace(terms, epsilon=selection + supports)), Fraction(0)
+        # by name: with more of ε, "auto" might take one that releases none
+        whole = build_way(replace(terms, epsilon=selection + supports, mechanism=way.name))
+        return replace(whole, reason=way.reason), Fraction(0)
     return way, supports
 
 

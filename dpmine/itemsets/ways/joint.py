@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from dpmine.itemsets.ways.way import Chosen, Way
 from dpmine.privacy import Zcdp, decimal
@@ -35,6 +35,8 @@ class Joint(Way):
     """
 
     candidates: int | None
+
+    counts_deep: ClassVar[bool] = True
 
     @classmethod
     def suits(cls, terms: ListTerms) -> str | None:

@@ -98,6 +98,8 @@ class Way(ABC):
     """
     releases_supports: ClassVar[bool] = False
     """Whether noisy supports come with its choice, at no further charge."""
+    counts_deep: ClassVar[bool] = False
+    """Whether it counts itemsets far below those that it lists, which takes long where they are large."""
 
     @classmethod
     @abstractmethod

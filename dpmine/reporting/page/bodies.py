@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from math import ceil, floor
+from math import ceil
 from re import sub
 from typing import TYPE_CHECKING
 
@@ -62,19 +62,20 @@ def _histogram(document: Document, words: UnitWords) -> Body:
     chosen = f", chosen by {spaced(document['mechanism'])} among {among}" if document.has("mechanism") else ""
     meaning = (
         f"{counted.capitalize()}, about: how many {counted} have a value in the range, with noise; 0 where noise "
-        "brought it below 0. Share: in per cent of the sum of the column, which has noise."
+        f"brought it below 0. Share: of the noisy sum of this column, not of all {counted}."
     )
     if rows_per_unit:
         kept = "a random one counts" if rows_per_unit == 1 else f"{rows_per_unit} random ones count"
-        meaning = f"{meaning} Of several rows of one {words.one}, {kept}."
+        meaning = f"{meaning} Where a {words.one} has several rows in the input, {kept}."
     sure, error = "", 0.0
     if document.has("count_error"):
         error = document.number("count_error")
         first, *others = sorted(counts, reverse=True)
         rivals = possibly_larger(first - error, [other + error for other in others], ("other bar", "other bars"))
-        beyond = "The first bar also counts all lower values, the last bar all higher ones."
-        sure = f"Each number is right within ±{ceil(error):,} {counted}, {CERTAIN}.{rivals} {beyond}"
-        columns[INTERVAL] = [f"{max(0, floor(n - error)):,} to {ceil(n + error):,}" for n in counts]
+        beyond = f"The first bar is “{names[0]}”, the last “{names[-1]}”."
+        around = ceil(error + max(abs(n - round(n)) for n in counts))  # the numbers are shown rounded
+        sure = f"Each number is right within ±{around:,} {counted}, {CERTAIN}.{rivals} {beyond}"
+        columns[INTERVAL] = [f"{max(0, round(n) - around):,} to {round(n) + around:,}" for n in counts]
     return Body(
         f"The most frequent range of {column}: {_peak(names, counts, shares, counted)}",
         sure or "Every number has noise; its size is not in the stored result.",
@@ -88,7 +89,7 @@ def _peak(names: Sequence[str], counts: Sequence[float], shares: Sequence[float]
     """The highest bin. The first and the last also hold values beyond the bounds: then the highest between follows."""
     inner = range(1, len(shares) - 1)
     peak = max(range(len(shares)), key=shares.__getitem__)
-    answer = f"{names[peak]}, about {counts[peak]:,.0f} {counted} (about {percent(shares[peak])})."
+    answer = f"{names[peak]}, about {counts[peak]:,.0f} {counted}."
     if peak in inner or not inner:
         return answer
     best = max(inner, key=shares.__getitem__)
@@ -176,7 +177,7 @@ def _hypothesis(document: Document, words: UnitWords) -> Body:
     answer = f"A rule of thumb, not tested: guess that {label} is {_value(second)} where {rule}, else {_value(first)}."
     sure = (
         f"Do not rely on it for a single {words.one}. Another "
-        f"rule may fit better, because the choice has noise. {_NOT_MEASURED}"
+        f"may fit better: this one was chosen with noise. {_NOT_MEASURED}"
     )
     holds = [f"{spaced(document['label'])} is {_value(each)}" for each in (second, first)]
     return Body(answer, sure, decision("The chosen rule", rule.translate(_UNQUOTED), holds), remarks=(chosen,))

@@ -36,7 +36,7 @@ def top_itemsets(document: Document, words: UnitWords) -> Body:
     )
     return replace(
         body,
-        sure=f"{body.sure} Even one that is not listed may be first: the choice has noise, too.",
+        sure=f"{body.sure} One that is not listed may be first, too: the list was chosen with noise.",
         charts=(*body.charts, *_rule_charts(document, words)),
         tables=(*body.tables, *_rule_tables(document, words)),
         remarks=(*body.remarks, *([f"Nothing else stands out. {advice}"] if advice else []), chosen_by),
@@ -63,8 +63,8 @@ def _numbered(rows: Sequence[Document], words: UnitWords, *, together: bool) -> 
     error = max(abs(row.whole("noisy_support") - end) for row in rows for end in row.pair("interval"))
     share = f" ({percent(rows[0].number('support'), 1)} of all)" if rows[0].has("support") else ""
     order = (
-        "Ranks and bars follow the noisy numbers. Another step chose what is listed. The result's files keep its "
-        "order, which may differ."
+        "Ranks and bars follow the noisy numbers. The list was chosen first, perhaps in another order, which the "
+        "result's files keep."
     )
     return Body(
         f"{_leads(leaders, len(rows))}. About {first:,} {words.many}{share} have {these} in a basket.",

@@ -38,6 +38,8 @@ _MOST_ROWS = 200
 _MOST_SAID = 20  # ε beyond which the factor is too large to be of use
 _POWER = re.compile(r"\b(\d+(?:\.\d+)?)e\+?(-?)0*(\d+)")
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_NO_LIMIT = Fraction(1000)
+"""The loss where a limit would hold with no probability at all."""
 _DIGITS = 4  # of an ε that is rounded up for readers
 _OTHERS = (Fraction(1, 10), Fraction(1), Fraction(3))
 """Values of ε that a page is compared with."""
@@ -47,6 +49,10 @@ _SPENT = {"by this page": "bar", "otherwise": "other", "remaining": "soft"}
 _COUNTED = {Accounting.BASIC: ("ε", "δ"), Accounting.ZCDP: ("ρ", "δ for charges")}
 """What a budget counts."""
 _FAILED = Body("This job has no result.", "The reason may depend on the data, so it is not shown here.")
+
+
+_MODELS = {"classify", "regress", "accuracy-first"}
+"""Kinds of jobs that train in floating point."""
 
 
 def render(report: Report, *, today: datetime | None = None) -> str:
@@ -89,6 +95,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         slack=readable(short(conversion_delta(report.total))),
         own_delta=readable(short(largest_charge.approximate_delta)) if largest_charge.approximate_delta else "",
         intervals=any(section["body"].intervals for section in sections),
+        models=any(outcome.job.kind in _MODELS for outcome in outcomes),
         joint=any(section["body"].together for section in sections),
         certain=CERTAIN,
         any_failed=any(section["failed"] for section in sections) or _any_window_failed(report),
@@ -103,8 +110,9 @@ def render(report: Report, *, today: datetime | None = None) -> str:
 
 
 def _tail(report: Report, largest_charge: Amount) -> tuple[Fraction, Fraction] | None:
-    """(ρ, β) where the page's ε and δ are those of its ρ, β what of δ turns ρ into ε."""
-    if not is_by_rho(largest_charge, report.total, report.accounting):
+    """(ρ, β) where the page's ε and δ are those of its ρ alone, β what turns ρ into ε; else None."""
+    by_rho = is_by_rho(largest_charge, report.total, report.accounting)
+    if largest_charge.approximate_delta or not by_rho:
         return None
     return largest_charge.rho, conversion_delta(report.total)
 
@@ -116,16 +124,20 @@ def _of_guarantee(guarantee: Amount, neighbors: Neighbors, tail: tuple[Fraction,
     steps = 1 if replaced else 2
     by_rho = tail if replaced else None
     failing = (guarantee.delta if replaced else _for_other_data(guarantee)) * (1 if by_rho else 2)
+    loss, of_two = (
+        loss_of_outcomes(guarantee, times * steps, by_rho) if failing < 1 else _NO_LIMIT for times in (1, 2)
+    )
     return {
         "total": readable(guarantee.decimals),
         "replaced": replaced,
-        "strength": _strength(guarantee, steps, by_rho),
+        "strength": _strength(guarantee, steps, loss),
         "factor": factor_text(guarantee.epsilon),
-        "odds": odds_text(loss_of_outcomes(guarantee, steps, by_rho)),
-        "odds_of_two": odds_text(loss_of_outcomes(guarantee, 2 * steps, by_rho)),
+        "odds": odds_text(loss),
+        "odds_of_two": odds_text(of_two),
+        "chance_of_two": "the same" if by_rho else "a larger",
         "delta": readable(short(guarantee.delta)) if guarantee.delta else "",
         "failing": readable(short(failing)) if failing else "",
-        "chance": f"1 in {int(decimal_below(1 / failing, 3)):,}" if failing else "",
+        "chance": f"1 in {int(decimal_below(1 / failing, 3)):,}" if 0 < failing < 1 else "",
     }
 
 
@@ -137,8 +149,8 @@ def _windows(report: Report, words: UnitWords) -> WindowsSection | None:
 def loss_of_outcomes(guarantee: Amount, steps: int, tail: tuple[Fraction, Fraction] | None = None) -> Fraction:
     """The privacy loss of one outcome that is exceeded with small probability alone, for data that are `steps` apart.
 
-    By (ρ, β) = `tail`: with probability β, and that of the approximation. Else with twice the δ that those data have;
-    never where δ is 0. Proof: docs/proofs/zcdp.md, section 5.
+    By (ρ, β) = `tail`: with probability β. Else with twice the δ that those data have; never where δ is 0. Proof:
+    docs/proofs/zcdp.md, section 5.
     """
     if not guarantee.delta:
         return steps * guarantee.epsilon
@@ -262,11 +274,11 @@ def _spent(report: Report, page_charge: Amount, whole: Amount) -> PageTable:
     return PageTable("What each result was charged", columns, meaning=meaning)
 
 
-def _strength(guarantee: Amount, steps: int, tail: tuple[Fraction, Fraction] | None) -> PageTable:
+def _strength(guarantee: Amount, steps: int, loss_here: Fraction) -> PageTable:
     """How sure of a guess an attacker can become, beside other ε; `steps` apart are two data sets that differ in it."""
     named = {f"ε = {short(other)}": steps * other for other in _OTHERS}
     own = f"this page (ε = {readable(short(guarantee.epsilon))})"
-    rows = sorted({**named, own: loss_of_outcomes(guarantee, steps, tail)}.items(), key=itemgetter(1))
+    rows = sorted({**named, own: loss_here}.items(), key=itemgetter(1))
     columns = {"Guarantee": [name for name, _ in rows]}
     for before in _GUESSES:
         columns[f"{before} % sure before"] = [odds_text(loss, before) for _, loss in rows]

@@ -14,6 +14,8 @@ import pytest
 from support.cases import every
 
 import dpmine
+from dpmine.itemsets.request.advice import long_search
+from dpmine.itemsets.request.query import Query, Request
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -210,3 +212,12 @@ def test_large_sizes_say_before_the_charge_that_counting_may_take_long(
     dpmine.top_itemset(SALES, unit="customer_id", item="Item", **options, ledger=ledger, dataset="shop", notice=notice)
     assert list(said.values()) == [0] * told
     assert all("`size=5` or less" in text and "a charge stays" in text for text in said)
+
+
+@every("size", [3, 4])
+def test_a_way_that_counts_deep_is_long_for_smaller_itemsets(size: int) -> None:
+    asked: dict[str, Any] = {"k": 5, "size": size, "catalogue": MANY}
+    joint, shot = (
+        long_search(Request.of(Query(**asked, mechanism=each, delta=0))) for each in ("joint", "exponential")
+    )
+    assert (("`size=3` or less" in joint), shot) == (size == 4, "")
