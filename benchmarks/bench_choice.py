@@ -21,7 +21,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from utility.bound import least_epsilon, least_missing
-from utility.columns import CHOSEN_ON, REPORTED_ON, Cell, Market, columns
+from utility.columns import CHOSEN_ON, REPORTED_ON, Cell, MinedData, columns
 from utility.data import case_of
 
 from dpmine.options.names import AUTO
@@ -36,8 +36,8 @@ Means = dict[str, dict[str, dict[str, float]]]
 
 def measured(name: str) -> list[Cell]:
     """All cells of a data set; none where it is missing."""
-    market = Market(name)
-    return [] if market.baskets is None else [cell for column in columns() for cell in market.cells(column)]
+    data = MinedData(name)
+    return [] if data.baskets is None else [cell for column in columns() for cell in data.cells(column)]
 
 
 def means(cells: Sequence[Cell], names: Sequence[str]) -> Means:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 BITS = SystemBits()
 CHOSEN_ON = ("retail", "bms_webview_2", "mushroom", "customers", "downloads", "groceries")
 REPORTED_ON = ("adult", "shop", "bms_webview_1")
-"""They had no part in the choice of a way, nor of its constants."""
+"""They had no part in the choice of a way, nor of the constants of lists of k."""
 COUNTS, SIZES = (1, 5, 10, 20, 50, 100), ((1, 1), (2, 2), (1, 4))
 FEWEST_OF_ALL_SIZES = 10
 EPSILONS = (Fraction(1, 4), Fraction(1))
@@ -93,7 +93,7 @@ class Cell(NamedTuple):
 
 
 @dataclass
-class Market:
+class MinedData:
     """A data set, mined once."""
 
     name: str

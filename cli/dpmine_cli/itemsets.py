@@ -61,7 +61,7 @@ def frequent_itemsets(line: CommandLine) -> None:
     line.require_apart()
     with line.messages as messages:
         if line.rules and line.units is None and not line.basket:
-            messages.notice("rules will have no lift: it needs the number of units, as a public fact (`units=N`)")
+            messages.notice("rules will have no lift: it needs units of one basket, and their number (`units=N`)")
         result = frequent.frequent_itemsets(
             line.data,
             **line.values("rules", "min_confidence", "maximal"),
@@ -191,8 +191,8 @@ class WithRules:
         if any(len(itemset) > 1 for itemset in self.result.itemsets):
             return "No rule is as confident."
         one_basket = " With --basket, one basket holds all of an itemset; without, all rows of a unit are one basket."
-        several = getattr(self.result, "several_baskets", False)
-        return "No itemset of two or more items is listed, so there are no rules." + (one_basket if several else "")
+        none = "No itemset of two or more items is listed, so there are no rules."
+        return none + (one_basket if self.result.several_baskets else "")
 
 
 def _rule(rule: dict[str, Any]) -> str:

@@ -78,7 +78,6 @@ class Columns:
     ) -> Columns:
         """The columns named by public arguments, or those of a matrix; BadParameter where a name is not a text."""
         labels = tuple(items) if isinstance(items, Iterable) and not isinstance(items, str) else ()
-        of_attributes = any(given is not None for given in (attributes, missing, cut))
         return cls(
             unit=_names("unit", unit),
             basket=_names("basket", basket),
@@ -86,7 +85,7 @@ class Columns:
             items=BASKETS_COLUMN if labels else _name("items", items),
             labels=labels,
             one_hot=one_hot,
-            attributes=Attributes.of(attributes, missing, cut) if of_attributes else None,
+            attributes=Attributes.of(attributes, missing, cut),
         )
 
     @property

@@ -47,7 +47,7 @@ _LOSS = 1.5
 """What a mean loss counts beside a deviation: itemsets lose unlike parts."""
 _NEAR = 2.0
 """Deviations below the border of the list within which an itemset may be wanted."""
-_BITS = 128
+_BITS = 128  # of a quantile: rounded up, it is far closer than the counts
 _LACK = 0.1
 """Of the exhausted units: what a capped support is taken to lack."""
 
@@ -121,9 +121,8 @@ class Likely(NamedTuple):
         border = goal.border(sorted(map(counts.support, sized)))
 
         def may_be_wanted(itemset: Itemset) -> bool:
-            return border is None or border - counts.support(itemset) < _NEAR * counts.deviation(itemset) + lacks.get(
-                itemset, 0.0
-            )
+            near = _NEAR * counts.deviation(itemset) + lacks.get(itemset, 0.0)
+            return border is None or border - counts.support(itemset) < near
 
         likely = list(filter(may_be_wanted, sized))
         supports = [max(1.0, counts.support(itemset)) for itemset in likely]
@@ -186,8 +185,8 @@ class Together:
             total, unit = sums[place], units[place]
             before, known = counts.deviation(itemset) ** 2 + likely.lacks[place] ** 2, counts.support(itemset)
             value = known + before / (before + variance / unit**2) * (parts[place] + lost[place] - known)
-            noise = joint * hypot(1 / unit, share) + 1 / unit + share
-            return Support(value, (total - error) / unit, parts[place] + missing * share + noise)
+            hidden = joint * hypot(1 / unit, share) + 1 / unit + share  # by both noises: σ ≥ 1, as `whole` is large
+            return Support(value, (total - error) / unit, parts[place] + missing * share + hidden)
 
         return {itemset: support(place, itemset) for place, itemset in enumerate(likely.itemsets)}
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from dpmine.itemsets.transactions.interface import Baskets
 
+_MOST_UNITS = (1 << 31) - 1  # that a counter of 32 bits can count
+
 
 @dataclass(frozen=True, eq=False)
 class PairSquare:
@@ -73,9 +75,6 @@ class PairSquare:
             return None
         found: list[int] = self.codes[list(divmod(int(cells[n]), len(self.codes)))].tolist()
         return found
-
-
-_MOST_UNITS = (1 << 31) - 1  # that a counter of 32 bits can count
 
 
 def least_support(ranked_supports: NDArray[np.int64], units: int) -> int:

@@ -219,8 +219,8 @@ class SupportSource(ABC):
     def nth(self, size: int, support: int, n: int) -> tuple[int, ...]:
         """Itemset number `n` = 0, 1, … among those of `size` items whose support is exactly `support` ≥ 1.
 
-        The numbering is a function of the transactions, `size` and `support`. Item codes increase. Raises BadParameter
-        when there are not more than `n` such itemsets.
+        The numbering holds until other questions are asked. Item codes increase. Raises BadParameter when there are not
+        more than `n` such itemsets.
         """
         single = np.flatnonzero(self.item_supports == support)[n : n + 1].tolist()
         found = single if size == 1 else self._nth(size, support, n)

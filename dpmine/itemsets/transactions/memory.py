@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from sys import getsizeof
 from typing import TYPE_CHECKING, TypeVar
 
@@ -204,7 +205,6 @@ def _machine() -> int:
 def _container(path: str) -> int:
     """A limit that Linux sets; 0 where there is none."""
     try:
-        with open(path, "rb", buffering=0) as limit:  # noqa: PTH123 - a third of the time of Path.read_text
-            return int(limit.read())
+        return int(Path(path).read_text(encoding="ascii"))
     except (ValueError, OSError):  # the word max, or another system
         return 0

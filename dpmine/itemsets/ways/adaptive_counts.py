@@ -284,9 +284,11 @@ class AdaptiveCounts:
             count_again(counts, search.counted, goal)
         exhausted = 0 if exact.hidden is None else max(0, exact.hidden() + draw())
         whole = 0 if plan.again else exact.whole
-        capped = [] if exact.hidden is None else search.counted[whole:]
-        left_out = dict.fromkeys(capped, exhausted + _error_of_exhausted(noise, plan))
-        errors = Errors(_errors_of_means(noise, plan), self._units_error, left_out)
+        of_mean = _errors_of_means(noise, plan)
+        left_out: dict[Itemset, int] = {}
+        if exact.hidden is not None:
+            left_out = dict.fromkeys(search.counted[whole:], exhausted + _error_of_exhausted(noise, plan, of_mean(1)))
+        errors = Errors(of_mean, self._units_error, left_out)
         supports: dict[Itemset, Support] = {}
         if plan.together:
             likely = Likely.of(counts, search.counted, goal, exhausted, whole)
@@ -335,12 +337,11 @@ def _errors_of_means(noise: SupportNoise, plan: Plan) -> Callable[[int], int]:
     return of_mean
 
 
-def _error_of_exhausted(noise: SupportNoise, plan: Plan) -> int:
-    """How much less the exhausted units may be than their noisy number says, beside what a count is off by already.
+def _error_of_exhausted(noise: SupportNoise, plan: Plan, alone: int) -> int:
+    """How many more units may be exhausted than their noisy number says, beside what a count is off by: `alone`.
 
     Both noises together go less far than one and the other.
     """
-    alone = _errors_of_means(noise, plan)(1)
     return alone if plan.again else min(alone, noise.sum_half_width(plan.sensitivity, 2, 1 - _outside(plan)) - alone)
 
 

@@ -83,17 +83,14 @@ class BestFirst(Way):
         """In lists of some places: how many depends on the sizes, on what is public, and on the noise of one shot."""
         smallest, largest = terms.sizes
         if smallest == 1 < largest:
-            is_clear = terms.delta or terms.count >= _LARGER
-            return _REASON if terms.count >= MANY_PLACES and (is_clear or _is_loud(terms)) else None
-        if terms.catalogue_size is None:
+            least, is_for_loud = MANY_PLACES, not terms.delta and terms.count < _LARGER
+        elif terms.catalogue_size is None:
             return None
-        if largest == 1:
-            return (
-                _REASON if terms.count >= (_ITEMS[terms.neighbors] if terms.delta else _ITEMS_WITHOUT_DELTA) else None
-            )
-        if terms.count < (_LARGER if terms.delta else _LARGER_WITHOUT_DELTA):
-            return None
-        return _REASON if _is_loud(terms) else None
+        elif largest == 1:
+            least, is_for_loud = _ITEMS[terms.neighbors] if terms.delta else _ITEMS_WITHOUT_DELTA, False
+        else:
+            least, is_for_loud = _LARGER if terms.delta else _LARGER_WITHOUT_DELTA, True
+        return _REASON if terms.count >= least and (not is_for_loud or _is_loud(terms)) else None
 
     @classmethod
     def of(cls, terms: ListTerms) -> Self:

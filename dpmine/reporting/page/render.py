@@ -51,10 +51,6 @@ _COUNTED = {Accounting.BASIC: ("ε", "δ"), Accounting.ZCDP: ("ρ", "δ for char
 _FAILED = Body("This job has no result.", "The reason may depend on the data, so it is not shown here.")
 
 
-_MODELS = {"classify", "regress", "accuracy-first"}
-"""Kinds of jobs that train in floating point."""
-
-
 def render(report: Report, *, today: datetime | None = None) -> str:
     """The page, in UTF-8. `today` replaces the day on which the run was started.
 
@@ -94,10 +90,8 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         by_rho=is_by_rho(largest_charge, report.total, report.accounting),
         slack=readable(short(conversion_delta(report.total))),
         own_delta=readable(short(largest_charge.approximate_delta)) if largest_charge.approximate_delta else "",
-        intervals=any(section["body"].intervals for section in sections),
-        models=any(outcome.job.kind in _MODELS for outcome in outcomes),
-        joint=any(section["body"].together for section in sections),
-        certain=CERTAIN,
+        trained=any("coef" in outcome.result.document for outcome in outcomes if outcome.result),
+        **_of_intervals([section["body"] for section in sections]),
         any_failed=any(section["failed"] for section in sections) or _any_window_failed(report),
         asserted=_asserted(report, outcomes, words),
         spending=_spending(report, report.budget, page_charge) if report.budget else None,
@@ -107,6 +101,12 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         windows=_windows(report, words),
         **_of_guarantee(guarantee, terms.neighbors, _tail(report, largest_charge)),
     )
+
+
+def _of_intervals(bodies: Sequence[Body]) -> dict[str, object]:
+    """Whether there are intervals, whether some hold all at once, and with which probability."""
+    together = any(body.together for body in bodies)
+    return {"intervals": any(body.intervals for body in bodies), "joint": together, "certain": CERTAIN}
 
 
 def _tail(report: Report, largest_charge: Amount) -> tuple[Fraction, Fraction] | None:
