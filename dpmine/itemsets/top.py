@@ -79,8 +79,7 @@ def top_itemset(
             - "best_first": itemsets of all sizes are counted with noise, each chosen by the counts before;
               supports come with it
             - "joint": all of a list at once out of a public catalogue, without a δ; for at most about 20 that lead
-            - "auto": by this ε, δ, relation, sizes and number of itemsets of the catalogue: for one itemset what
-              needs the smallest lead, for lists what has been measured
+            - "auto": by public facts, the one that needs the smallest lead; for lists, what measurements speak for
         catalogue: the public list of all items: a path (text or one-column Parquet), a sequence or an Arrow array.
             "from-data": the items seen; NOT private, and the guarantee says so. None: unknown.
         release_support: ε for noisy supports of what is chosen, which adds to the budget. "auto": `epsilon` is the
