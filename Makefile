@@ -146,7 +146,7 @@ bench-utility: $(INSTALLED) .venv-peers/.installed ## top-k itemsets without a c
 	@mkdir -p benchmarks/results
 	$(BIN)/python benchmarks/bench_utility.py $(QUICK) --out benchmarks/results
 
-bench-choice: $(INSTALLED) ## every way by name beside "auto", on lists of any length: what of the best is missing (15 minutes)
+bench-choice: $(INSTALLED) ## every way by name beside "auto", on lists of any length: what of the best is missing (half an hour)
 	@mkdir -p benchmarks/results
 	$(BIN)/python benchmarks/bench_choice.py --out benchmarks/results
 
