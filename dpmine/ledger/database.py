@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _WAIT = 60  # seconds, for other writers
 _CONNECT_TIMEOUT = 10  # seconds
 _POLL = 0.5  # seconds
+_PAUSE = 0.01  # seconds
 _TURN = text("SELECT pg_try_advisory_lock(:number)")
 _SQLITE, _POSTGRES = "sqlite", "postgresql"
 _KINDS = "sqlite:///budget.db or postgresql://user@host/database"
@@ -210,8 +211,23 @@ def _server_engine(url: URL) -> Engine:
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     """Every commit is on the disk before it returns; transactions begin where we say so."""
     connection.isolation_level = None
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+    _keep_log(connection)
+    for pragma in ("synchronous = FULL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _keep_log(connection: sqlite3.Connection) -> None:
+    """Write ahead; where others change the same new file too, SQLite reports it busy at once and does not wait."""
+    end = time.monotonic() + _WAIT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").close()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                raise
+            time.sleep(_PAUSE)
+        else:
+            return
 
 
 def _may_be_database(path: str) -> bool:

@@ -60,6 +60,25 @@ def test_first_grants_race(crowd: Crowd) -> None:
     assert Ledger(crowd.url).verify() == 8
 
 
+_SIMULTANEOUS = """
+import sys, time
+from dpmine.ledger.ledger import Ledger
+
+for number in range(100):
+    while time.time() < float(sys.argv[2]) + number / 20:
+        pass
+    Ledger(f"sqlite:///{sys.argv[1]}/{number}.db").grant("shop", epsilon=1)
+"""
+
+
+def test_first_grants_at_the_same_moment(tmp_path: Path) -> None:
+    """SQLite does not wait where several change the journal of one new file; we do."""
+    command = [sys.executable, "-c", _SIMULTANEOUS, str(tmp_path), str(time.time() + 3)]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(4)]
+    assert [process.communicate(timeout=300)[1] for process in processes] == [b""] * 4
+    assert {Ledger(f"sqlite:///{tmp_path}/{number}.db").verify() for number in range(100)} == {4}
+
+
 @pytest.mark.parametrize("accounting", ["basic", "zcdp"])
 def test_killed_processes_lose_no_charge(crowd: Crowd, accounting: str) -> None:
     Ledger(crowd.url).grant("shop", epsilon=10**6, delta="1e-5", accounting=accounting)
