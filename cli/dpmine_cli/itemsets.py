@@ -154,7 +154,7 @@ def _notices(result: TopItemsets, destination: Destination) -> list[str]:
     notices = [*result.cautions, f"{result.mechanism}; {result.guarantee}"]
     notices += [] if result.budget is None else [str(result.budget)]
     missing = "nothing else stands out" if result.itemsets else "nothing stands out"
-    return [f"{missing}. {result.advice}", *notices] if result.advice else notices
+    return [f"{missing}: {result.advice}", *notices] if result.advice else notices
 
 
 @dataclass(frozen=True, slots=True)

@@ -355,7 +355,7 @@ class ChosenHypothesis:
     def notices(self) -> list[str]:
         """What a run must say, and a file does not put before the user's eyes."""
         nothing = self._selector.hypothesis_ is None
-        return [f"nothing stands out. {self._selector.advice_}", self.guarantee] if nothing else [self.guarantee]
+        return [f"nothing stands out: {self._selector.advice_}", self.guarantee] if nothing else [self.guarantee]
 
     def to_json(self) -> str:
         """The model file's own object."""

@@ -55,7 +55,7 @@ def test_text_has_a_line_for_each_check(run: outcome_of) -> None:
     outcome = run("doctor", "-o", "doctor.txt")
     assert (outcome.status, outcome.out, outcome.err) == (0, "", "")
     first, empty, *lines = Path("doctor.txt").read_text(encoding="utf-8").splitlines()
-    assert first.startswith("dpmine 0.1.0, Python 3.")
+    assert first.startswith("dpmine 1.0.0rc1, Python 3.")
     assert empty == ""
     assert [line.split("  ")[0] for line in lines] == list(look())
 

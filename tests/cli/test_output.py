@@ -95,7 +95,7 @@ def test_json_of_nothing(run: outcome_of) -> None:
     outcome = run(*NOTHING, "--format", "json")
     assert json.loads(outcome.out)["itemsets"] == []
     assert json.loads(outcome.out)["requested"] in {"large_margin", "large-margin"}
-    assert any(line.startswith("dpmine: nothing stands out. large_margin needs") for line in outcome.lines)
+    assert any(line.startswith("dpmine: nothing stands out: large_margin needs") for line in outcome.lines)
 
 
 def test_auto_is_what_was_requested(run: outcome_of) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from math import exp
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,8 @@ from reporting.jobs import PAIRS, job
 from dpmine.errors import BadParameter, BudgetExceeded
 from dpmine.ledger.budget import Accounting, Amount
 from dpmine.reporting.batch import checked_batch
-from dpmine.reporting.page.render import loss_of_outcomes, odds_text, render
+from dpmine.reporting.page.render import render
+from dpmine.reporting.page.strength import loss_of_outcomes, odds_text
 from dpmine.zcdp import epsilon_at
 
 if TYPE_CHECKING:
@@ -45,7 +47,9 @@ def test_many_small_jobs_fit_together(folder: Folder) -> None:
     kept = Amount(Fraction(shown), Fraction(5, 10**6) + len(SMALL) * Fraction(1, 10**9))
     odds = odds_text(loss_of_outcomes(kept, 1))  # not by ρ, as some of δ is for the choices
     assert f"at most <strong>{odds} sure</strong>" in page
-    assert "with a larger chance of more" in page
+    _, rarely = re.findall(r"the chance of being surer is at most 1 in ([\d,]+)", page)
+    exactly = 1 / (2 * (1 + exp(kept.epsilon)) * kept.delta)  # for who occurs twice
+    assert 0.98 * exactly < int(rarely.replace(",", "")) <= exactly
     (granted,) = re.findall(r'granted</th><td class="number">([\d.]+)', page)
     assert Fraction(granted) <= budget.granted.rho < Fraction(granted) + Fraction(1, 1000)  # rounded down
     (charged,) = re.findall(r'by this page</th><td class="number">([\d.]+)', page)
@@ -83,4 +87,4 @@ def test_without_a_delta_of_choices_the_limit_is_that_of_rho(folder: Folder) -> 
     assert (spent.approximate_delta, spent.rho) == (Fraction(0), RHO)
     for steps in (1, 2):
         assert f"at most {odds_text(loss_of_outcomes(kept, steps, (RHO, beta)))} sure" in re.sub("<.*?>", "", page)
-    assert "with the same chance of more" in page
+    assert page.count("the chance of being surer is at most 1 in 200,000") == 2

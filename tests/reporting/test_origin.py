@@ -47,7 +47,7 @@ def test_owner_period_and_inputs(folder: Folder) -> None:
         "Day of the run 2030-01-02 (UTC)",
         "Responsible: Sales department, the owner according to the job file.",
         f"Job file jobs.toml, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}",
-        "Software dpmine 0.1.0",
+        "Software dpmine 1.0.0rc1",
     ):
         assert re.sub(r"\s+(?=[:,.])", "", said) in re.sub(r"\s+(?=[:,.])", "", text), said
     assert str(folder.path) not in text  # paths are not shown, only what the job file calls them

@@ -39,7 +39,8 @@ from dpmine.reporting.page.charts import (
     steps,
     two_lines,
 )
-from dpmine.reporting.page.render import factor_text, loss_of_outcomes, odds_text, readable, render, rounded_up_at
+from dpmine.reporting.page.render import render
+from dpmine.reporting.page.strength import factor_text, loss_of_outcomes, odds_text, readable, rounded_up_at
 from dpmine.reporting.page.windows import windows_of
 from dpmine.reporting.store import Stored
 from dpmine.reporting.terms import PastWindow, Timeline
@@ -125,7 +126,7 @@ def test_what_stands_on_it(html: str) -> None:
         "Who can repeat or check it?",
         "Why trust the code?",
         "May I publish this page, and again next month?",
-        "Made with dpmine 0.1.0 on 2030-01-02.",
+        "Made with dpmine 1.0.0rc1 on 2030-01-02.",
     ):
         assert said in page.text, said
 
@@ -580,7 +581,7 @@ def test_other_data_of_a_unit_have_the_delta_of_two_steps(folder: Folder) -> Non
     report = folder.run(job(**PAIRS | {"epsilon": 1, "delta": 1e-6, "release_support": 1}), neighbors='"add-remove"')
     amount = Amount.of(report.outcomes[0].guarantee)
     assert amount.delta > 0
-    shown = re.search(r"may fail with probability about (\S+?) \(1 in", Page(render(report, today=DAY)).text)
+    shown = re.search(r"fails with probability at most (\S+?) \(1 in", Page(render(report, today=DAY)).text)
     assert shown is not None
     factor, power = re.fullmatch(r"([\d.]+)·10⁻(\S)", shown[1]).groups()  # type: ignore[union-attr]
     wrong = float(factor) * 10.0 ** -"⁰¹²³⁴⁵⁶⁷⁸⁹".index(power)
@@ -715,6 +716,10 @@ def test_names_on_two_lines() -> None:
     ((first, second),) = two_lines(["GREEN REGENCY TEACUP + ROSES REGENCY TEACUP"], 260)
     assert f"{first} {second}" == "GREEN REGENCY TEACUP + ROSES REGENCY TEACUP"
     assert all(len(lines) == 2 for lines in two_lines(["x" * 90, "y" * 90], 200))
+    long = ["GREEN REGENCY TEACUP AND SAUCER + ROSES REGENCY TEACUP AND SAUCER", "tea + " + "x" * 90]
+    whole, cut = two_lines(long, 306)  # more than nine tenths of two lines
+    assert " ".join(whole) == long[0]
+    assert cut[-1].endswith("…")
 
 
 def test_the_first_bars_and_all() -> None:

@@ -30,7 +30,7 @@ from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.jobs.file import UnitWords, read_job_file
 from dpmine.reporting.jobs.schedule import Window
 from dpmine.reporting.page.charts import templates
-from dpmine.reporting.page.render import loss_of_outcomes, odds_text
+from dpmine.reporting.page.strength import loss_of_outcomes, odds_text
 from dpmine.reporting.recurring import Recurring
 from dpmine.reporting.store import ResultsFolder
 from dpmine.reporting.terms import Charges, guaranteed_together

@@ -288,16 +288,22 @@ def distinct_labels(names: Sequence[str], room: float, start: int = 0) -> list[s
 
 
 def two_lines(names: Sequence[str], room: float) -> list[list[str]]:
-    """The names, each on a line of `room` pixels, or on two that end with a word."""
-    return [_in_two(name, room) for name in distinct_labels(names, 1.8 * room)]
+    """The names, each on a line of `room` pixels, or on two that end with a word; what does not fit is shortened."""
+    whole = [_in_two(name, room) for name in names]
+    cut = [_in_two(name, room) for name in distinct_labels(names, 1.8 * room)]
+    return [
+        lines if max(map(_pixels, lines)) <= room else [shortened(line, room) for line in others]
+        for lines, others in zip(whole, cut, strict=True)
+    ]
 
 
 def _in_two(name: str, room: float) -> list[str]:
+    """On one line, or the first as full as it can be."""
     if _pixels(name) <= room:
         return [name]
     spaces = [place for place, letter in enumerate(name) if letter == " " and _pixels(name[:place]) <= room]
     start = spaces[-1] if spaces else len(shortened(name, room)) - 1
-    return [name[:start].strip(), shortened(name[start:].strip(), room)]
+    return [name[:start].strip(), name[start:].strip()]
 
 
 def _cut(name: str, room: float, start: int) -> str:

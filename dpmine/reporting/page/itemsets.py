@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING
 
 from dpmine.itemsets.release.picture import MOST_RULES
@@ -39,7 +40,7 @@ def top_itemsets(document: Document, words: UnitWords) -> Body:
         sure=f"{body.sure} One that is not listed may be first, too: the list was chosen with noise.",
         charts=(*body.charts, *_rule_charts(document, words)),
         tables=(*body.tables, *_rule_tables(document, words)),
-        remarks=(*body.remarks, *([f"Nothing else stands out. {advice}"] if advice else []), chosen_by),
+        remarks=(*body.remarks, *([f"Nothing else stands out: {advice}"] if advice else []), chosen_by),
     )
 
 
@@ -61,15 +62,19 @@ def _numbered(rows: Sequence[Document], words: UnitWords, *, together: bool) -> 
     size = len(rows[0].labels("items"))
     these = "each of them" if len(leaders) > 1 else "it" if size == 1 else "both" if size == 2 else "all of these"
     error = max(abs(row.whole("noisy_support") - end) for row in rows for end in row.pair("interval"))
-    share = f" ({percent(rows[0].number('support'), 1)} of all)" if rows[0].has("support") else ""
+    share = around = ""
+    if first > 0 and rows[0].has("support"):
+        part = rows[0].number("support")
+        share = f" ({percent(part, 1)} of all)"
+        around = f" (±{percent(ceil(1000 * error * part / first) / 1000, 1)} of all)"
     order = (
         "Ranks and bars follow the noisy numbers. The list was chosen first, perhaps in another order, which the "
         "result's files keep."
     )
     return Body(
         f"{_leads(leaders, len(rows))}. About {first:,} {words.many}{share} have {these} in a basket.",
-        f"{'All numbers together are' if together else 'Each number is'} right within ±{error:,} {words.many}, "
-        f"{CERTAIN}.{_rivals(rows)}",
+        f"{'All numbers together are' if together else 'Each number is'} right within ±{error:,} {words.many}"
+        f"{around}, {CERTAIN}.{_rivals(rows)}",
         *_support_charts(rows, names, words, together=together),
         (_support_table(rows, names, words),),
         (order,),

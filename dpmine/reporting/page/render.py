@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 from fractions import Fraction
-from math import exp, log, sqrt
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from dpmine.exact.reals import decimal_above, decimal_below
@@ -20,6 +17,7 @@ from dpmine.reporting.page.bodies import body_of
 from dpmine.reporting.page.body import CERTAIN, Body, PageTable, percent
 from dpmine.reporting.page.charts import stacked, templates
 from dpmine.reporting.page.remaining import left_to_file, rest_of
+from dpmine.reporting.page.strength import readable, strength_of
 from dpmine.reporting.page.windows import windows_of
 from dpmine.reporting.terms import conversion_delta, guaranteed_together, is_by_rho
 from dpmine.version import __version__
@@ -35,15 +33,7 @@ if TYPE_CHECKING:
 
 
 _MOST_ROWS = 200
-_MOST_SAID = 20  # ε beyond which the factor is too large to be of use
-_POWER = re.compile(r"\b(\d+(?:\.\d+)?)e\+?(-?)0*(\d+)")
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_NO_LIMIT = Fraction(1000)
-"""The loss where a limit would hold with no probability at all."""
 _DIGITS = 4  # of an ε that is rounded up for readers
-_OTHERS = (Fraction(1, 10), Fraction(1), Fraction(3))
-"""Values of ε that a page is compared with."""
-_GUESSES = (1, 10, 50)  # per cent
 _SPENT = {"by this page": "bar", "otherwise": "other", "remaining": "soft"}
 """The parts of a budget, with their colours."""
 _COUNTED = {Accounting.BASIC: ("ε", "δ"), Accounting.ZCDP: ("ρ", "δ for charges")}
@@ -99,7 +89,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         notes=_notes((each.job.name, each.result.guarantee) for each in outcomes if each.result),
         most_rows=_MOST_ROWS,
         windows=_windows(report, words),
-        **_of_guarantee(guarantee, terms.neighbors, _tail(report, largest_charge)),
+        **strength_of(guarantee, terms.neighbors, _tail(report, largest_charge)),
     )
 
 
@@ -117,55 +107,9 @@ def _tail(report: Report, largest_charge: Amount) -> tuple[Fraction, Fraction] |
     return largest_charge.rho, conversion_delta(report.total)
 
 
-def _of_guarantee(guarantee: Amount, neighbors: Neighbors, tail: tuple[Fraction, Fraction] | None) -> dict[str, object]:
-    """How strong it is, in numbers."""
-    replaced = neighbors is Neighbors.REPLACE_ONE
-    # A fact about a unit's data is another one with other data: one taken away, and one added.
-    steps = 1 if replaced else 2
-    by_rho = tail if replaced else None
-    failing = (guarantee.delta if replaced else _for_other_data(guarantee)) * (1 if by_rho else 2)
-    loss, of_two = (
-        loss_of_outcomes(guarantee, times * steps, by_rho) if failing < 1 else _NO_LIMIT for times in (1, 2)
-    )
-    return {
-        "total": readable(guarantee.decimals),
-        "replaced": replaced,
-        "strength": _strength(guarantee, steps, loss),
-        "factor": factor_text(guarantee.epsilon),
-        "odds": odds_text(loss),
-        "odds_of_two": odds_text(of_two),
-        "chance_of_two": "the same" if by_rho else "a larger",
-        "delta": readable(short(guarantee.delta)) if guarantee.delta else "",
-        "failing": readable(short(failing)) if failing else "",
-        "chance": f"1 in {int(decimal_below(1 / failing, 3)):,}" if 0 < failing < 1 else "",
-    }
-
-
 def _windows(report: Report, words: UnitWords) -> WindowsSection | None:
     kinds = [outcome.job.kind for outcome in report.outcomes if outcome.job.in_window]
     return windows_of(report.timeline, kinds, words) if report.timeline else None
-
-
-def loss_of_outcomes(guarantee: Amount, steps: int, tail: tuple[Fraction, Fraction] | None = None) -> Fraction:
-    """The privacy loss of one outcome that is exceeded with small probability alone, for data that are `steps` apart.
-
-    By (ρ, β) = `tail`: with probability β. Else with twice the δ that those data have; never where δ is 0. Proof:
-    docs/proofs/zcdp.md, section 5.
-    """
-    if not guarantee.delta:
-        return steps * guarantee.epsilon
-    if tail is None:
-        return steps * guarantee.epsilon + Fraction(log(2))
-    rho, beta = tail
-    return steps**2 * rho + Fraction(2 * steps * sqrt(float(rho) * -log(float(beta))))
-
-
-def _for_other_data(guarantee: Amount) -> Fraction:
-    """δ where a unit's data are taken away and others added: (1 + e^ε)·δ for 2ε, rounded up, and at most 1."""
-    if not guarantee.delta:
-        return Fraction(0)
-    factor = 1 + Fraction(exp(min(100.0, float(guarantee.epsilon)))) * Fraction(1 + 10**-9)
-    return min(Fraction(1), decimal_above(factor * guarantee.delta, _DIGITS))
 
 
 def _any_window_failed(report: Report) -> bool:
@@ -274,17 +218,6 @@ def _spent(report: Report, page_charge: Amount, whole: Amount) -> PageTable:
     return PageTable("What each result was charged", columns, meaning=meaning)
 
 
-def _strength(guarantee: Amount, steps: int, loss_here: Fraction) -> PageTable:
-    """How sure of a guess an attacker can become, beside other ε; `steps` apart are two data sets that differ in it."""
-    named = {f"ε = {short(other)}": steps * other for other in _OTHERS}
-    own = f"this page (ε = {readable(short(guarantee.epsilon))})"
-    rows = sorted({**named, own: loss_here}.items(), key=itemgetter(1))
-    columns = {"Guarantee": [name for name, _ in rows]}
-    for before in _GUESSES:
-        columns[f"{before} % sure before"] = [odds_text(loss, before) for _, loss in rows]
-    return PageTable("How sure an attacker can become at most", columns)
-
-
 def _loss(amount: Amount, accounting: Accounting, rounded: Callable[[Fraction, int], Fraction]) -> str:
     """ε exactly, or ρ to few digits: charges are rounded up, and what is granted or left is rounded down."""
     loss = amount.compared(accounting)[0]
@@ -297,15 +230,6 @@ def _amount(amount: Amount, accounting: Accounting) -> str:
     """What is granted or left."""
     loss, slack = _loss(amount, accounting, decimal_below), readable(short(amount.compared(accounting)[1]))
     return f"ε = {loss}, δ = {slack}" if accounting is Accounting.BASIC else f"ρ = {loss}"
-
-
-def readable(text: str) -> str:
-    """The text with powers of ten as people write them: 2.5·10⁻⁷ for 2.5e-07."""
-    return _POWER.sub(lambda found: f"{_factor(found[1])}10{(found[2] + found[3]).translate(_RAISED)}", text)
-
-
-def _factor(mantissa: str) -> str:
-    return "" if mantissa == "1" else f"{mantissa}·"
 
 
 def _label(outcome: JobOutcome) -> tuple[Sequence[str], str] | None:
@@ -375,23 +299,3 @@ def _notes(guarantees: Iterable[tuple[str, Guarantee]]) -> dict[str, str]:
         for note in guarantee.notes:
             notes.setdefault(note, []).append(printable(name))
     return {note: ", ".join(names) for note, names in notes.items()}
-
-
-def factor_text(epsilon: Fraction) -> str:
-    """e^ε, never below it."""
-    if epsilon > _MOST_SAID:
-        return "more than 100 million"
-    return f"{rounded_up_at(exp(float(epsilon)), 2):,.2f}"
-
-
-def rounded_up_at(value: float, digits: int) -> float:
-    """The value rounded up to `digits` decimals."""
-    lower = round(value, digits)
-    return lower if lower >= value else round(lower + 10.0**-digits, digits)
-
-
-def odds_text(epsilon: Fraction, before: int = 50) -> str:
-    """The most that an attacker who is `before` per cent sure of a fact about one unit can become sure of it."""
-    if epsilon > _MOST_SAID:
-        return "100 %"
-    return f"{rounded_up_at(100 * before / (before + (100 - before) * exp(-float(epsilon))), 1):g} %"

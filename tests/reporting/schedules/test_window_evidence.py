@@ -21,7 +21,7 @@ import dpmine
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.evidence import folder as evidence_folder
 from dpmine.reporting.evidence.folder import verify_evidence
-from dpmine.reporting.page.render import readable
+from dpmine.reporting.page.strength import readable
 
 if TYPE_CHECKING:
     from pathlib import Path
