@@ -22,7 +22,7 @@ DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceN
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-report docs test test-one test-marked test-sanitized test-all check style doctests kernels dist wheels sbom release reproducible workflows
-.PHONY: bench bench-selection bench-success bench-mining bench-growth bench-linear
+.PHONY: figures bench bench-selection bench-success bench-mining bench-growth bench-linear
 .PHONY: bench-audit bench-accuracy-first bench-ledger bench-utility bench-choice bench-all-sizes experiments-stability experiments-regulariser experiments-hypotheses
 .PHONY: experiments-accuracy-first experiments-search experiments-defaults test-spark bench-spark fuzz lock clean
 
@@ -107,6 +107,9 @@ workflows: .venv-release/.installed ## the files of .github: their schemas, and 
 	.venv-release/bin/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	.venv-release/bin/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	.venv-release/bin/zizmor --offline --persona pedantic --quiet .github
+
+figures: $(INSTALLED) ## the figures of one page again, by its commands: make figures PAGE=ridge (without PAGE: a list)
+	$(BIN)/python benchmarks/figures.py $(PAGE)
 
 bench: $(INSTALLED) ## time the selections; check the data sets
 	$(BIN)/python benchmarks/bench_selection.py

@@ -29,6 +29,19 @@ def test_help_knows_every_target() -> None:
     assert described == {target for line in phony for target in line.split()}
 
 
+def test_pages_of_measurements_have_commands() -> None:
+    """Each page of its folder; files and targets exist."""
+    folder = ROOT / "docs" / "explanation" / "measured"
+    rows = re.findall(r"^\| \[[^]]*\]\((.*?)\) \| (.*?) \|", (folder / "index.md").read_text("utf-8"), re.MULTILINE)
+    pages = {(folder / page).resolve() for page, _ in rows}
+    assert pages >= set(folder.glob("*.md")) - {folder / "index.md"}
+    commands = [command.split() for _, cell in rows for command in re.findall(r"`(.*?)`", cell)]
+    targets = set(re.findall(r"^([a-z-]+):.*## ", MAKEFILE, flags=re.MULTILINE))
+    assert len(commands) >= len(rows)
+    assert all(page.is_file() for page in pages)
+    assert all((ROOT / name).is_file() if by == "python" else name in targets for by, name, *_ in commands)
+
+
 def test_continuous_integration_runs_the_tests_and_the_checks() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     lines = re.findall(r"^timed make (.*)$", script, flags=re.MULTILINE)
