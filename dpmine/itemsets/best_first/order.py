@@ -218,9 +218,9 @@ class Search:
 
 
 def quantile(values: Iterable[float], share: float) -> float:
-    """The one below which this share of them is."""
+    """The least that at least this share of them do not exceed: of few values the larger one, as each is noisy."""
     ordered = sorted(values)
-    return ordered[int(share * (len(ordered) - 1))]
+    return ordered[ceil(share * (len(ordered) - 1))]
 
 
 def without(itemset: Itemset, place: int) -> Itemset:

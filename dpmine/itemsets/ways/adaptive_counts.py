@@ -226,9 +226,14 @@ class AdaptiveCounts:
         return Goal(self.sizes, self.k, float(support))
 
     def _items(self, transactions: Transactions, units: int, bits: BitSource) -> tuple[WeighedItems, Gauge]:
-        """Those that the discovery releases, the heaviest alone: as many looks as find the items that matter."""
+        """Those that the discovery releases, the heaviest alone: as many looks as find the items that matter.
+
+        Until some are found, nothing says how large the supports are of items that a look may have missed.
+        """
         looks = self.discovery.each_look(transactions.item_weights(self.discovery.weights), bits=bits)
-        items = self._weighed(next(looks))
+        items, enough = self._weighed(next(looks)), _GAUGED if self.k is None else 1
+        while self.delta and items.looks < len(self.looks) and len(items.codes) < enough:
+            items = self._weighed(next(looks))
         gauge = self._gauge(transactions, units, items, bits)
         while items.looks < len(self.looks) and not self._suffices(items, gauge):
             items = self._weighed(next(looks))
