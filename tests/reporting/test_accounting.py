@@ -47,7 +47,7 @@ def test_many_small_jobs_fit_together(folder: Folder) -> None:
     kept = Amount(Fraction(shown), Fraction(5, 10**6) + len(SMALL) * Fraction(1, 10**9))
     odds = odds_text(loss_of_outcomes(kept, 1))  # not by ρ, as some of δ is for the choices
     assert f"at most <strong>{odds} sure</strong>" in page
-    _, rarely = re.findall(r"the chance of being surer is at most 1 in ([\d,]+)", page)
+    (rarely,) = re.findall(r"sure, except with a chance of at most 1 in ([\d,]+)", page)
     exactly = 1 / (2 * (1 + exp(kept.epsilon)) * kept.delta)  # for who occurs twice
     assert 0.98 * exactly < int(rarely.replace(",", "")) <= exactly
     (granted,) = re.findall(r'granted</th><td class="number">([\d.]+)', page)
@@ -87,4 +87,4 @@ def test_without_a_delta_of_choices_the_limit_is_that_of_rho(folder: Folder) -> 
     assert (spent.approximate_delta, spent.rho) == (Fraction(0), RHO)
     for steps in (1, 2):
         assert f"at most {odds_text(loss_of_outcomes(kept, steps, (RHO, beta)))} sure" in re.sub("<.*?>", "", page)
-    assert page.count("the chance of being surer is at most 1 in 200,000") == 2
+    assert page.count("except with a chance of at most 1 in 200,000") == 2

@@ -363,7 +363,7 @@ def test_factors_are_never_understated() -> None:
             Fraction(1, 1000),
             (
                 "replaced by any other data",
-                "2.72 times as probable, plus 0.001.",
+                "2.72 times its probability, plus 0.001.",
                 "73.2 %",
                 "number of customers",
             ),
@@ -373,10 +373,10 @@ def test_factors_are_never_understated() -> None:
             Neighbors.ADD_REMOVE,
             Fraction(1, 1000),
             # a fact changes: taken away, and added
-            ("added or taken away", "2.72 times as probable, plus 0.001.", "88.1 %"),
+            ("added or taken away", "2.72 times its probability, plus 0.001.", "88.1 %"),
             "number of customers",
         ),
-        (Neighbors.ADD_REMOVE, Fraction(0), ("2.72 times as probable.", "88.1 % sure"), "number of customers"),
+        (Neighbors.ADD_REMOVE, Fraction(0), ("2.72 times its probability.", "88.1 % sure"), "number of customers"),
     ],
 )
 def test_words_for_both_relations(
@@ -581,7 +581,7 @@ def test_other_data_of_a_unit_have_the_delta_of_two_steps(folder: Folder) -> Non
     report = folder.run(job(**PAIRS | {"epsilon": 1, "delta": 1e-6, "release_support": 1}), neighbors='"add-remove"')
     amount = Amount.of(report.outcomes[0].guarantee)
     assert amount.delta > 0
-    shown = re.search(r"fails with probability at most (\S+?) \(1 in", Page(render(report, today=DAY)).text)
+    shown = re.search(r"is exceeded with probability at most (\S+?) \(1 in", Page(render(report, today=DAY)).text)
     assert shown is not None
     factor, power = re.fullmatch(r"([\d.]+)·10⁻(\S)", shown[1]).groups()  # type: ignore[union-attr]
     wrong = float(factor) * 10.0 ** -"⁰¹²³⁴⁵⁶⁷⁸⁹".index(power)
@@ -596,7 +596,7 @@ def test_a_limit_that_may_always_fail_is_not_stated(folder: Folder) -> None:
     text = Page(render(report, today=DAY)).text
     assert "100 % sure" in text
     assert "Perhaps: this guarantee is too weak" in text
-    assert "the chance of being surer" not in text
+    assert "a chance of at most" not in text
     assert "1 in 0" not in text
 
 
@@ -708,7 +708,7 @@ def test_guesses_are_compared_with_other_guarantees(folder: Folder) -> None:
     text = Page(render(folder.run(job(**RULE | {"epsilon": 2})), today=DAY)).text
     table = text[text.index("How sure an attacker can become at most") :]
     assert "ε = 0.1 1.2 % 11 % 52.5 % ε = 1 2.7 % 23.2 % 73.2 % this page (ε = 2)" in table
-    assert "becomes at most 98.3 % sure. It is the same" in text  # who occurs twice has 2·2 = 4
+    assert "becomes at most 98.3 % sure. The same weaker guarantee" in text  # who occurs twice has 2·2 = 4
 
 
 def test_names_on_two_lines() -> None:

@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 
 
 _LARGEST_ALONE = "What one of these contains is left out. "
+_FEWER = "Fewer are listed than were asked for: others may be as frequent, but do not stand out from the noise."
+_NEEDED = "The result's file says what it would have taken."
 
 
 def top_itemsets(document: Document, words: UnitWords) -> Body:
     """The chosen itemsets: with supports by these, else in the order of the choice."""
-    rows, advice = document.parts("itemsets"), as_keys(document.text("advice", ""))
+    rows = document.parts("itemsets")
     chosen_by = f"The list was chosen with noise, by the mechanism {quoted(document['mechanism'])}."
     if not rows:
         sure = "No itemset led by enough. Whether that is so was decided with noise, too."
-        return Body("Nothing stands out clearly enough to be shown.", sure, remarks=(advice, chosen_by))
+        return Body("Nothing stands out clearly enough to be shown.", sure, remarks=(_NEEDED, chosen_by))
     body = (
         _unnumbered(rows)
         if not rows[0].has("noisy_support")
@@ -40,7 +42,7 @@ def top_itemsets(document: Document, words: UnitWords) -> Body:
         sure=f"{body.sure} One that is not listed may be first, too: the list was chosen with noise.",
         charts=(*body.charts, *_rule_charts(document, words)),
         tables=(*body.tables, *_rule_tables(document, words)),
-        remarks=(*body.remarks, *([f"Nothing else stands out: {advice}"] if advice else []), chosen_by),
+        remarks=(*body.remarks, *([_FEWER] if document.text("advice", "") else []), chosen_by),
     )
 
 

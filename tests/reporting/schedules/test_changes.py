@@ -250,7 +250,7 @@ def test_the_page_shows_all_windows(tmp_path: Path) -> None:
         "The difference of two numbers of a row is right within the sum of their ±.",
         "For the privacy officer: ε = 5000, δ = 0.005",
         "all windows 9.6 % ε = 5000, δ = 0.005",
-        "a set of outcomes might have been more than 100 million times as probable",
+        "a set of outcomes might have had more than 100 million times its probability",
     ):
         assert said in page.text, said
     charts = [
