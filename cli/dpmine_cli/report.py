@@ -94,7 +94,7 @@ def _say_outcomes(done: Report, messages: Messages) -> None:
     for outcome in done.followed:
         say = messages.notice if outcome.error is None else messages.warn
         say(outcome.summary)
-    for text in filter(None, [done.rejected, done.waiting]):
+    for text in filter(None, [done.rejected, done.waiting, done.lost]):
         messages.warn(text)
     for text in filter(None, [done.hint, done.left]):
         messages.notice(text)

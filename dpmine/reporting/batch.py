@@ -115,6 +115,7 @@ class Report(ShownAsText):
         others: of windows that the same run caught up with, before this one.
         rejected: why the budget let no further window run; "" for none.
         waiting: why windows were not run for which it is too early; "" for none.
+        lost: which jobs of other windows earlier runs charged without a result, and what to do; "" for none.
         checked: what was found in the ledger before the run; "" where there was none.
         new: "ledger" or "data set", where the run made it and granted the budget; "" where both were there.
     """
@@ -130,6 +131,7 @@ class Report(ShownAsText):
     others: tuple[JobOutcome, ...] = ()
     rejected: str = ""
     waiting: str = ""
+    lost: str = ""
     checked: str = ""
     new: str = ""
 
@@ -153,7 +155,7 @@ class Report(ShownAsText):
 
     def __str__(self) -> str:
         outcomes = [outcome.summary for outcome in self.followed]
-        said = [self.checked, self.granted, *outcomes, self.hint, self.rejected, self.waiting, self.left]
+        said = [self.checked, self.granted, *outcomes, self.hint, self.rejected, self.waiting, self.lost, self.left]
         return "\n".join(filter(None, said))
 
     @property
@@ -167,13 +169,15 @@ class Report(ShownAsText):
         """An error for jobs without a result: rejected charges, bugs, or anything else. Its notes say why each failed.
 
         Raises BudgetExceeded where the budget rejected every job that failed, a bug as it is, else BadData. Raises
-        NotReady where none failed and it is too early for a window.
+        NotReady where none failed and it is too early for a window, BadData where an earlier run lost a result.
         """
         failed = [(outcome, outcome.error) for outcome in self.followed if outcome.error is not None]
         if self.rejected and not failed:
             raise BudgetExceeded(self.rejected)
         if self.waiting and not failed:
             raise NotReady(self.waiting)
+        if self.lost and not failed:
+            raise BadData(self.lost)
         if not failed:
             return
         for _, error in failed:

@@ -24,11 +24,13 @@ class WindowsForecast(ShownAsText):
         batches: of the windows that are run, in order; of the last one too where nothing is left to do for it.
         rejected: why the budget lets no further window run; "" for none.
         waiting: why windows are not run for which it is too early; "" for none.
+        lost: which jobs of other windows were charged and have no result; "" for none.
     """
 
     batches: tuple[Batch, ...]
     rejected: str = ""
     waiting: str = ""
+    lost: str = ""
 
     @property
     def charges(self) -> tuple[tuple[str, Amount], ...]:
@@ -64,4 +66,4 @@ class WindowsForecast(ShownAsText):
         left = f"{self.afterwards.left_of(last.dataset)} left then{grant}."
         windows = f"{len(self.batches)} window{'s' if len(self.batches) > 1 else ''}"
         together = f"All together, {windows}: up to {charged} for each {last.unit}; {left}"
-        return "\n".join(filter(None, [*steps, self.rejected, self.waiting, together]))
+        return "\n".join(filter(None, [*steps, self.rejected, self.waiting, self.lost, together]))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from dpmine.reporting.batch import JobOutcome, Watcher
     from dpmine.reporting.jobs.file import JobFile
+    from dpmine.reporting.jobs.job import Job
     from dpmine.reporting.store import ResultsFolder
     from dpmine.reporting.terms import Batch
 
@@ -87,7 +88,7 @@ class WindowRun:
                     raise
                 rejected = _rejection(window, error)
                 break
-        return WindowsForecast(tuple(batches), rejected, waiting)
+        return WindowsForecast(tuple(batches), rejected, waiting, self._lost())
 
     def _planned(self, *, retry: bool) -> tuple[tuple[Window, ...], str]:
         """The windows that are run, in order, and why others are not, or ""; NotReady where none is run.
@@ -140,6 +141,30 @@ class WindowRun:
                 f"By the clock of this machine {self.window} is the last window that has ended, and the ledger has a "
                 f"charge for {latest}: set the clock, or name the window with `window=…`."
             )
+
+    def _lost(self) -> str:
+        """Which jobs of other windows were charged and have no result, and what to do; "" for none."""
+        try:
+            charged = self._charges().amounts
+        except BadLedger:
+            return ""  # what was released must not be lost with the ledger
+        others = (window for window in self._windows(charged) if window != self.window)
+        jobs = (job for window in others for job in self.recurring.at(window, once=False).jobs)
+        lost = [job for job in jobs if job.key in charged and not self._is_stored(job)]
+        if not lost:
+            return ""
+        names, window = ", ".join(repr(job.name) for job in lost), lost[0].scheduled and lost[0].scheduled.window
+        return (
+            f"Charged in an earlier run, without a result: {names}. To run a window again, which is charged once more: "
+            f"`window={window!r}` with `retry=True`."
+        )
+
+    def _is_stored(self, job: Job) -> bool:
+        """Whether there is a result, even a damaged one."""
+        try:
+            return self.store.find(job) is not None
+        except BadData:
+            return True
 
     def _has_work(self, window: Window, charged: Container[str]) -> bool:
         """Whether a job of the window is neither among those charged, nor has a result."""
@@ -197,8 +222,10 @@ class WindowRun:
         )
         last = replace(last, outcomes=tuple(_first(each, others) for each in last.outcomes))
         new = reports[0].new  # the others find what it granted
-        timeline = self._timeline(last)
-        return replace(last, others=caught_up, rejected=rejected, waiting=waiting, timeline=timeline, new=new)
+        timeline, left_behind = self._timeline(last), self._lost()
+        return replace(
+            last, others=caught_up, rejected=rejected, waiting=waiting, lost=left_behind, timeline=timeline, new=new
+        )
 
     def _windows(self, charged: Collection[str]) -> tuple[Window, ...]:
         """From the start, or the first one that was charged, to the one that is asked for."""

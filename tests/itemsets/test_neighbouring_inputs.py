@@ -48,6 +48,7 @@ EACH: dict[str, dict[str, Any]] = {
     "bounded_growth": {"max_items_per_unit": 5},
     "items_first": {},
     "discover": {},
+    "best_first": {},
     "joint": {"catalogue": ITEMS},
     "auto": {},
 }

@@ -34,7 +34,7 @@ _APART = 1.2
 SLACK = 0.5
 """Deviations by which a bound may miss the goal before its itemset is skipped."""
 _FEW = 10
-"""Times the skipped items, counts that are left: from there on these items are counted, too."""
+"""Times the skipped items that are counted nevertheless: the counts that are left."""
 QUANTILE = 0.75
 """Of support over weight among the counted items: what the other items are taken to have, in their bounds."""
 
@@ -124,14 +124,13 @@ class Search:
                 self._skipped.append(itemset)
 
     def _takes_up(self, most: int) -> bool:
-        """Whether there is more to count after the skipped items: these are counted where they are few.
+        """Whether there is more to count after the heaviest skipped items, as many as are few beside what is left.
 
         What their weights say of their supports is an estimate, no bound.
         """
-        items, self._skipped = self._skipped, []
-        if _FEW * len(items) <= most - len(self._supports):
-            for item in items:
-                self._count(item)
+        items, self._skipped = self._skipped[: (most - len(self._supports)) // _FEW], []
+        for item in items:
+            self._count(item)
         return bool(self._queue)
 
     def _count(self, itemset: Itemset) -> None:

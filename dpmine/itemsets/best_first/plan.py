@@ -32,6 +32,8 @@ _DEEP, _SHALLOW = (8, 40), (COUNTS_A_PLACE, 20)
 """For the best itemsets of two items and more alone: counts a place and counts beside these; the second where data are
 dense. Items are counted before their pairs, and more of them where no item is in most of the best pairs.
 """
+_SMALL_OF_ALL = 0.1
+"""For all itemsets of some support: twice as many are counted as long as a deviation is below this share of it."""
 _COUNTS_IN_ALL, _FEWEST, _LOOSE, _TIMES_HELD = 5, 30, 40, 5
 """For all itemsets of some support: counts for each likely one; how many of these there are at least.
 
@@ -165,14 +167,20 @@ class Planner:
     def _loosely_capped(self, kind: Kind, candidates: Sequence[float], likely: int, counts: int) -> Plan | None:
         """A cap that hardly any unit reaches, where it has far less noise than that many counts; else None.
 
-        For all itemsets of some support, of which a unit holds more or less, and whose number is not known.
+        For all itemsets of some support, of which a unit holds more or less, and whose number is not known: it is
+        larger than items say that imply each other. So there are more counts, as long as their noise stays small.
         """
-        wanted = min(_MOST_COUNTS, max(LEAST_COUNTS, _COUNTS_IN_ALL * max(_FEWEST, likely)))
-        cap = ceil(_LOOSE + _TIMES_HELD * sum(candidates[:wanted]))
-        sensitivity = capped_sensitivity(cap, self.neighbors)
-        if isinstance(kind, Signed) or not self._is_gaussian or 2 * self._halves(kind) * sensitivity >= counts:
+        if isinstance(kind, Signed) or not self._is_gaussian:
             return None
-        return Plan(Capped(cap), wanted, sensitivity, 0, _TOGETHER / 2)
+        plan, wanted = None, min(_MOST_COUNTS, max(LEAST_COUNTS, _COUNTS_IN_ALL * max(_FEWEST, likely)))
+        while wanted <= _MOST_COUNTS:
+            cap = ceil(_LOOSE + _TIMES_HELD * sum(candidates[:wanted]))
+            sensitivity = capped_sensitivity(cap, self.neighbors)
+            is_small = sqrt(self.variance(sensitivity)) <= _SMALL_OF_ALL * self.goal.support
+            if 2 * self._halves(kind) * sensitivity >= counts or (plan is not None and not is_small):
+                break
+            plan, wanted = Plan(Capped(cap), wanted, sensitivity, 0, _TOGETHER / 2), 2 * wanted
+        return plan
 
     @property
     def _is_deep(self) -> bool:

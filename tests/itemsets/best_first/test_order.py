@@ -55,7 +55,7 @@ def test_where_items_are_independent_they_come_before_pairs_of_them() -> None:
 
 def test_where_items_imply_each_other_itemsets_come_by_their_bound() -> None:
     asked = counted(nested, 120)
-    assert max(place for place, itemset in enumerate(asked) if len(itemset) == 1) < 60  # it has learned by then
+    assert sum(len(itemset) == 1 for itemset in asked) < 40  # it has learned by then
     assert max(map(len, asked)) >= 5
     assert max(map(len, counted(independent, 120))) == 2
 
@@ -69,7 +69,7 @@ def test_items_of_small_weight_are_counted_where_little_else_is_left() -> None:
     assert len(counts.asked) == 7
 
 
-def test_many_skipped_items_are_left_out() -> None:
+def test_of_many_skipped_items_few_are_counted() -> None:
     counts = Exact(lambda itemset: 10_000.0 if itemset == (0,) else 100.0, 100)
     Search(counts, NoisyWeights([10_000.0] + [100.0] * 50, 1.0), Goal((1, 3), None, 5000.0), 1.0).run(100)  # type: ignore[arg-type]
-    assert counts.asked == [(0,)]
+    assert len({itemset for itemset in counts.asked if len(itemset) == 1}) == 1 + 99 // 10

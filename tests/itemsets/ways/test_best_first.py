@@ -90,6 +90,18 @@ def test_thin_data_are_counted_with_a_cap_where_noise_is_large_and_together(rela
     assert plan == Plan(Capped(20), 250, 1 + times * 20, 0, Fraction(1, 2))
 
 
+def test_all_itemsets_of_some_support_get_more_counts_the_smaller_their_noise() -> None:
+    weights, gauge = [3000.0 * 0.9**place for place in range(60)], Gauge(20_000, 1.0, 1.0)
+    counts = [
+        Planner(Goal((1, 12), None, 400.0), DiscreteGaussian(rho).variance, Neighbors.REPLACE_ONE, True)
+        .plan(weights, gauge)
+        .counts
+        for rho in (Fraction(1, 100), Fraction(1, 10), Fraction(1), Fraction(100))
+    ]
+    assert counts == sorted(counts)
+    assert 4 * counts[0] < counts[-1]
+
+
 def planner_of(k: int, relation: Neighbors, several: bool, rho: Fraction = Fraction(1)) -> Planner:
     return Planner(Goal((1, 12), k), DiscreteGaussian(rho).variance, relation, several)
 

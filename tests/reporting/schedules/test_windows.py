@@ -18,6 +18,7 @@ import dpmine
 from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, UnreadableFile
 from dpmine.ledger.ledger import Ledger
 from dpmine.privacy import Guarantee, Neighbors
+from dpmine.reporting.call import PreparedReport
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.jobs.itemsets import TopItemsetJob
 from dpmine.reporting.page.render import render
@@ -168,7 +169,8 @@ def test_a_crash_after_the_charge_is_not_charged_again(shop: Shop, monkeypatch: 
     assert isinstance(error, BadData)
     assert "the ledger has a charge for it, and the results folder no result" in error.__notes__[0]
     report = shop.run("2025-W04")  # the others go on
-    report.raise_failures()
+    with pytest.raises(BadData, match="without a result: 'Pairs 2025-W03'"):
+        report.raise_failures()
     assert shop.charged == ["2025-W03", "2025-W04"]
     assert report.timeline is not None
     assert report.timeline.charge.epsilon == 2000
@@ -355,16 +357,24 @@ def test_the_column_must_be_there_and_hold_days(tmp_path: Path) -> None:
     assert not (tmp_path / "budget.db").exists()
 
 
-def test_what_one_run_lost_is_not_the_failure_of_the_next(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_one_run_lost_is_named_until_it_is_run_again(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.jobs = (PAIRS, ITEMS)
     with monkeypatch.context() as patch:
         patch.setattr("dpmine.itemsets.top.answer", crash)
         with pytest.raises(KeyboardInterrupt):
             shop.run("2025-W03")
     report = shop.run("2025-W04")
-    report.raise_failures()
     assert [outcome.summary for outcome in report.others] == ["job 'Items 2025-W03': done"]
     assert shop.charged == ["2025-W03"] * 2 + ["2025-W04"] * 2
+    lost = "Charged in an earlier run, without a result: 'Pairs 2025-W03'."
+    for window in ("2025-W04", "2025-W05"):
+        with pytest.raises(BadData, match=lost):
+            shop.run(window).raise_failures()
+    forecast = PreparedReport.of(shop.write(), shop.path / "page.html", None, retry=False, window="2025-W05").batch
+    assert lost in str(forecast)
+    shop.run("2025-W03", retry=True).raise_failures()
+    shop.run("2025-W05").raise_failures()
+    assert shop.charged[-3:] == ["2025-W05"] * 2 + ["2025-W03"]
 
 
 @pytest.mark.parametrize("place", range(6))

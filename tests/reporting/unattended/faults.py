@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 from contextlib import contextmanager
+from itertools import count
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,15 @@ def _cut(site: Site) -> Iterator[None]:
     site.deliver()
 
 
+@fault("a page of a file is damaged")
+def _damaged(site: Site) -> Iterator[None]:
+    path = site.feed / "part.parquet"
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + bytes(60) + content[64:])
+    yield
+    site.deliver()
+
+
 @fault("an older file of the feed was put back")
 def _older_file(site: Site) -> Iterator[None]:
     site.write(ready='ready = "newer-file"', on_empty="")
@@ -147,10 +157,9 @@ def _twice(site: Site) -> Iterator[None]:
 
 @fault("another run goes on for an hour")
 def _busy(site: Site) -> Iterator[None]:
-    times = iter([0, 3601])
     site.foreseen = False
     with SharedResults(site.store.address).turn("shop", 0), site.patch.context() as patch:
-        patch.setattr("dpmine.ledger.database.time", SimpleNamespace(monotonic=lambda: next(times)))
+        patch.setattr("dpmine.ledger.database.time", SimpleNamespace(monotonic=count(0, 3601).__next__))
         yield
     site.foreseen = True
 
