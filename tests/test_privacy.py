@@ -49,6 +49,12 @@ def test_text_form() -> None:
     assert str(pure) == "ε = 1, δ = 0 per unit, neighbours add-remove"
 
 
+def test_the_text_is_one_line_whatever_the_unit_is_called() -> None:
+    guarantee = Guarantee(Fraction(1), Fraction(0), Neighbors.REPLACE_ONE, unit="\x1b[31ma\nb")
+    assert str(guarantee).isprintable()
+    assert r"per \u001b[31ma\nb, neighbours" in str(guarantee)
+
+
 def test_without_privacy() -> None:
     open_result = GUARANTEE.without_privacy("first").without_privacy("second")
     assert not open_result.private

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData, DpmineError
 from dpmine.io.atomic import read_file
-from dpmine.itemsets.release.results import printable
 from dpmine.ledger.budget import Amount, composed, name_and_part
 from dpmine.ledger.records import entry_of, reread
+from dpmine.markup import printable
 from dpmine.privacy import Neighbors, rounded_up
 from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.jobs.file import UnitWords, read_job_file
