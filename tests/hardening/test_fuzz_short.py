@@ -82,6 +82,12 @@ def test_damaged_names_in_a_catalogue_are_refused(number: int) -> None:
         FORKED["catalogue_parquet"](data, case)
 
 
+def test_a_damaged_entry_of_a_footer_ends_no_process() -> None:
+    """Arrow aborts where Python asks for it: a child finds out."""
+    report = run_forked("top_itemset", first=485, runs=1, seconds=60)
+    assert (report.failures, report.outcomes["refused"]) == ([], 1)
+
+
 def _reader(batch: pa.RecordBatch) -> Callable[..., Any]:
     class Reader:
         def __init__(self, *_: object, **__: object) -> None: ...
