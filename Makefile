@@ -24,7 +24,7 @@ DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceN
 .PHONY: help demo demo-report docs test test-one test-marked test-sanitized test-all check style doctests kernels dist wheels sbom release reproducible workflows
 .PHONY: figures bench bench-selection bench-success bench-mining bench-growth bench-linear
 .PHONY: bench-audit bench-accuracy-first bench-ledger bench-utility bench-choice bench-all-sizes experiments-stability experiments-regulariser experiments-hypotheses
-.PHONY: experiments-accuracy-first experiments-search experiments-defaults test-spark bench-spark fuzz lock clean
+.PHONY: experiments-accuracy-first experiments-search experiments-defaults test-spark bench-spark fuzz fuzz-sanitized lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-28s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -185,9 +185,17 @@ experiments-search: $(INSTALLED) ## private hyperparameter search beside half of
 # Whichever is reached first ends it; both are shared out among the targets.
 FUZZ_SECONDS ?= 3600
 FUZZ_RUNS ?= 1000000
+FUZZ_FLAGS ?=
+# What Atheris has of the sanitizer counts coverage too; the library of GCC would take its place.
+SANITIZER = LD_PRELOAD="$$(.venv-fuzz/bin/python -c 'import atheris; print(atheris.path())')/asan_with_fuzzer.so $$(gcc -print-file-name=libstdc++.so.6)" \
+	ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16:malloc_context_size=1:hard_rss_limit_mb=4096
 
 fuzz: .venv-fuzz/.installed ## fuzz all that reads untrusted input (FUZZ_SECONDS=300 or FUZZ_RUNS=10000 for less)
-	env -u PYTHONPATH .venv-fuzz/bin/python -m fuzz.run --seconds $(FUZZ_SECONDS) --runs $(FUZZ_RUNS)
+	env -u PYTHONPATH .venv-fuzz/bin/python -m fuzz.run --seconds $(FUZZ_SECONDS) --runs $(FUZZ_RUNS) $(FUZZ_FLAGS)
+
+fuzz-sanitized: .venv-fuzz/.installed ## the same on kernels that end the process at a fault of memory or arithmetic; needs GCC
+	CC=gcc LDFLAGS="-nodefaultlibs -lc" $(PYTHON) hatch_build.py --sanitize
+	env -u PYTHONPATH DPMINE_KERNELS=build/sanitized/libkernels.so $(SANITIZER) .venv-fuzz/bin/python -m fuzz.run --seconds $(FUZZ_SECONDS) --runs $(FUZZ_RUNS) $(FUZZ_FLAGS)
 
 .venv-fuzz/.installed: fuzz/requirements.txt requirements.lock | kernels
 	$(PYTHON) -m venv .venv-fuzz

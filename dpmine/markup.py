@@ -1,7 +1,11 @@
-"""How results are passed on: plain documents for JSON; small escaped HTML for notebooks, without scripts or styles."""
+"""How results are passed on: plain documents for JSON; names on one line of text; small escaped HTML for notebooks.
+
+The HTML has no scripts and no styles.
+"""
 
 from __future__ import annotations
 
+import json
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,6 +16,12 @@ Document: TypeAlias = dict[str, Any]
 """A result in a plain form for JSON."""
 MOST_ROWS = 50
 """Rows of a table in a notebook; what is left out is counted below it."""
+
+
+def printable(name: object) -> str:
+    """An item, a column or another name on one line, whatever characters it holds."""
+    text = str(name)
+    return text if text.isprintable() else json.dumps(text)[1:-1]
 
 
 def html_table(columns: Sequence[str], rows: Sequence[Sequence[str]], remarks: Sequence[str]) -> str:

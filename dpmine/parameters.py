@@ -124,10 +124,11 @@ def named(kind: type[Name], name: str, value: object) -> Name:
 
 def one_of(name: str, value: object, names: Sequence[str]) -> str:
     """The one of `names` that `value` is, with dashes or underscores; else BadParameter, which lists them."""
-    if (chosen := str(value).replace("-", "_")) in names:
+    text = value if isinstance(value, str) else ""  # an integer can have more digits than Python writes
+    if (chosen := text.replace("-", "_")) in names:
         return chosen
     listing = " or ".join(f"'{each}'" for each in names)
-    raise BadParameter(f"{name} must be {listing}.{resembling(str(value), names)}")
+    raise BadParameter(f"{name} must be {listing}.{resembling(text, names)}")
 
 
 def resembling(name: str, known: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, Self
 
+from dpmine.markup import printable
 from dpmine.options.explained import explained_by
 from dpmine.parameters import named
 
@@ -136,7 +137,7 @@ class Guarantee:
         if not self.private:
             return f"not private: {'; '.join(self.notes)}"
         terms = f"ε = {decimal(self.epsilon)}, δ = {decimal(self.delta)}"
-        unit = f"{self.unit} (asserted: {self.assertion})" if self.assertion else self.unit
+        unit = printable(f"{self.unit} (asserted: {self.assertion})" if self.assertion else self.unit)
         return f"{terms} per {unit}, neighbours {str(self.neighbors).replace('_', '-')}"
 
 

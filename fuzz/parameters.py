@@ -1,9 +1,8 @@
-"""Targets: parameters, ledger URLs, text catalogues, delimited text, scores."""
+"""Targets: parameters, ledger URLs, catalogues, scores."""
 
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -92,23 +91,6 @@ def catalogue_text(data: bytes) -> None:
     lines = [line.removesuffix(b"\r") for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
     expected = sorted(line for line in lines if line)
     require([item.encode() for item in items.to_pylist()] == expected, "The catalogue holds other items.")
-
-
-def delimited(data: bytes) -> None:
-    """Rows of two columns, behind their header or instead of it: supports as a plain split of plain lines has them."""
-    form, mark, headed = ("csv", b",", True) if not data or data[0] % 2 else ("tsv", b"\t", data[0] % 16 > 0)
-    body = data[1:].replace(b";", mark)
-    with tempfile.NamedTemporaryFile() as file:
-        Path(file.name).write_bytes(mark.join([b"u", b"i"]) + b"\n" + body if headed else body)
-        rows = dpmine.Input(file.name, input_format=form)
-        found = ask(lambda: dpmine.itemset_supports(rows, size=1, unit="u", item="i"))
-    if not headed or set(body) & set(b'"\r\xef') or not body.isascii():
-        return
-    lines = [line[:-1] if line.count(mark) == 2 and line.endswith(mark) else line for line in body.split(b"\n")]
-    pairs = {tuple(line.split(mark)) for line in lines if line.count(mark) == 1}
-    expected = Counter(item.decode() for unit, item in pairs if unit and item)
-    supports = {next(iter(items)): int(count) for items, count in zip(found.itemsets, found.support, strict=True)}
-    require(supports == expected, "The rows hold other supports.")
 
 
 def catalogue_given(data: bytes) -> None:

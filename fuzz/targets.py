@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzz import inputs, kernels, ledgers, models, parameters, parquet, reports
+from fuzz import conditions, inputs, kernels, ledgers, models, parameters, parquet, reports
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,12 +16,12 @@ GUIDED: dict[str, Callable[[bytes], None]] = {
     "ledger_file": ledgers.ledger_file,
     "catalogue_text": parameters.catalogue_text,
     "catalogue_given": parameters.catalogue_given,
-    "delimited": parameters.delimited,
+    "delimited": inputs.delimited,
     "baskets": inputs.baskets,
     "attribute_table": inputs.attribute_table,
     "dates": inputs.dates,
     "form_of_dates": inputs.form_of_dates,
-    "condition": inputs.condition,
+    "condition": conditions.condition,
     "scores": parameters.scores,
     "classifier": models.classifier,
     "regression": models.regression,

@@ -21,7 +21,7 @@ def test_relations_by_name(name: Any) -> None:
     assert Neighbors.parse(name) is Neighbors.REPLACE_ONE
 
 
-@every("name", ["", "replaceone", "both", None, 1, True])
+@every("name", ["", "replaceone", "both", None, 1, True, 10**5000])
 def test_unknown_relations(name: Any) -> None:
     with pytest.raises(BadParameter, match="'replace_one' or 'add_remove'"):
         Neighbors.parse(name)
@@ -47,6 +47,12 @@ def test_text_form() -> None:
     assert str(GUARANTEE) == "ε = 0.333334, δ = 1e-06 per customer, neighbours replace-one"
     pure = Guarantee(Fraction(1), Fraction(0), Neighbors.ADD_REMOVE)
     assert str(pure) == "ε = 1, δ = 0 per unit, neighbours add-remove"
+
+
+def test_the_text_is_one_line_whatever_the_unit_is_called() -> None:
+    guarantee = Guarantee(Fraction(1), Fraction(0), Neighbors.REPLACE_ONE, unit="\x1b[31ma\nb")
+    assert str(guarantee).isprintable()
+    assert r"per \u001b[31ma\nb, neighbours" in str(guarantee)
 
 
 def test_without_privacy() -> None:

@@ -97,6 +97,12 @@ def staying() -> str:
     return _CHARGED if _charges() > _charged_before[0] else ""
 
 
+def on_one_line(text: str) -> str:
+    """A message without line breaks, and without characters of a name in it that a terminal would obey."""
+    words = " ".join(text.split())
+    return words if words.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
+
+
 def _charges() -> int:
     """The number of charges of this process; 0 where the ledger, which takes time to load, was not needed."""
     begun: Callable[[], int] | None = getattr(sys.modules.get("dpmine.ledger.ledger"), "charges_begun", None)
@@ -179,7 +185,7 @@ class Messages:
 
         self._close()
         with suppress(OSError, ValueError):  # stderr is closed
-            print(f"dpmine: {as_typed(text)}", file=sys.stderr)
+            print(f"dpmine: {on_one_line(as_typed(text))}", file=sys.stderr)
 
     def progress(self, share: float) -> None:
         """`share` in [0, 1] of the work is done; shown once the work has taken a second."""

@@ -222,7 +222,7 @@ def _complain(text: str, status: int) -> int:
     from dpmine.ledger.charging import without_passwords
 
     with suppress(OSError, ValueError):  # stderr is closed
-        print(f"dpmine: error: {without_passwords(' '.join(text.split()))}", file=sys.stderr)
+        print(f"dpmine: error: {without_passwords(messages.on_one_line(text))}", file=sys.stderr)
     return status
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -12,11 +13,10 @@ from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import decimal_below
 from dpmine.io.source import ColumnNames, Columns, Cuts
 from dpmine.itemsets.ingest.catalogue import REMARK
-from dpmine.itemsets.release.results import printable
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.discovery import DIGITS, DISCOVER, ITEMS_PER_UNIT, Discovery, items_per_unit
 from dpmine.ledger.charging import Account
-from dpmine.markup import html_table
+from dpmine.markup import html_table, printable
 from dpmine.options.explained import OF_TRANSACTIONS, explained_by
 from dpmine.options.names import LOCAL
 from dpmine.parameters import positive, probability
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from dpmine.ledger.ledger import Ledger
     from dpmine.markup import Document
     from dpmine.parameters import Number
+
+_ODD = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
+"""What no line of text holds: ends of lines, and controls that a terminal would obey."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class DiscoveredItems:
     def __str__(self) -> str:
         """A catalogue as text: the guarantee as remarks, then one item per line."""
         lines = [str(item) for item in self.items]
-        fit = [line for line in lines if line and line.splitlines() == [line] and not line.startswith(REMARK)]
+        fit = [line for line in lines if line and not _ODD.search(line) and not line.startswith(REMARK)]
         left_out = len(lines) - len(fit)
         odd = [f"{REMARK}left out: {left_out} items that are no line of text; write Parquet"] if left_out else []
         none = [f"{REMARK}none. {self.advice}"] if self.advice else []

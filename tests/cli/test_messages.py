@@ -91,6 +91,16 @@ def test_bar_ends_before_a_notice(capsys: pytest.CaptureFixture[str], monkeypatc
     assert any(line.endswith("dpmine: half way") for line in lines)
 
 
+def test_names_of_files_and_columns_give_a_terminal_no_orders(run: outcome_of, folder: Path) -> None:
+    odd = "\x1b[31m\x9b2J\u202e\nx"
+    missing = run("top-itemset", f"{odd}.parquet", "--unit", "u", "--item", "i")
+    pq.write_table(pa.table({odd: [1, 2], "i": ["a", "b"]}), folder / "odd.parquet")
+    named = run("top-itemset", "odd.parquet", "--unit", odd, "--item", "i")
+    for outcome in (missing, named):
+        assert not {*"\x1b\x9b\u202e"} & {*outcome.err, *outcome.out}
+        assert r"\x1b[31m\x9b2J\u202e x" in outcome.err or r"\u001b[31m\u009b2J\u202e\nx" in outcome.err
+
+
 @pytest.mark.usefixtures("capsys")
 def test_bar_ends_when_the_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)

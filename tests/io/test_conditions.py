@@ -188,6 +188,18 @@ STATEMENTS = {
 }
 
 
+@every("nested", ["NOT " * 200 + "a", "||".join("a" * 200) + " = 'x'", "lower(" * 200 + "a" + ")" * 200 + " = 'x'"])
+def test_a_condition_that_is_nested_too_deeply_is_rejected_whatever_the_stack(nested: str) -> None:
+    with pytest.raises(BadParameter, match="nested too deeply"):
+        RowExpressions.of([parsed_condition(nested)], ArrowSource(pa.schema({"a": pa.string()}), lambda _names: ()))
+
+
+def test_long_lists_of_conditions_are_not_deep() -> None:
+    long = " OR ".join(["a = 'x' AND a <> 'y'"] * 500)
+    checked = RowExpressions.of([parsed_condition(long)], ArrowSource(pa.schema({"a": pa.string()}), lambda _names: ()))
+    assert checked.types == (pa.bool_(),)
+
+
 @pytest.mark.usefixtures("sales")
 @every("statement", STATEMENTS)
 def test_a_statement_without_a_database_does_no_more(statement: str) -> None:

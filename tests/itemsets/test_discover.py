@@ -102,8 +102,9 @@ def test_every_form_reads_back(tmp_path: Path, items: tuple[Any, ...]) -> None:
 
 
 def test_names_that_are_no_line_are_left_out_of_text_and_said() -> None:
-    found = str(DiscoveredItems(("a\nb", "c", f"{REMARK}d"), GUARANTEE)).splitlines()
-    assert found[1:] == [f"{REMARK}left out: 2 items that are no line of text; write Parquet", "c"]
+    odd = ("a\nb", f"{REMARK}d", "\x1b[31mred", "\x9b2J", "\0")
+    found = str(DiscoveredItems((*odd, "c", "tab\tand\xa0é"), GUARANTEE)).splitlines()
+    assert found[1:] == [f"{REMARK}left out: 5 items that are no line of text; write Parquet", "c", "tab\tand\xa0é"]
 
 
 def test_remarks_end_where_items_begin(tmp_path: Path) -> None:

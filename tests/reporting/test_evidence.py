@@ -272,6 +272,15 @@ def test_owner_and_period_are_in_the_registry_and_the_checklist(tmp_path: Path) 
     assert "nothing checked: The &lt;shop&gt;; 2026." in page
 
 
+def test_no_name_is_markup_of_the_checklist(tmp_path: Path) -> None:
+    owner = r"![x](http:e) `a` *b* _c_ customer_id ~~d~~ <img> \\\\"
+    evidence = evidence_of(Folder(tmp_path), job(**AGES), head=f'owner = "{owner}"\n')
+    page = (evidence / "checklist.md").read_text(encoding="utf-8")
+    escaped = r"!\[x\](http:e) \`a\` \*b\* \_c\_ customer_id \~\~d\~\~ &lt;img&gt; \\\\"
+    assert f"nothing checked: {escaped}" in page
+    verify_evidence(evidence)
+
+
 @every("name", ["evidence", "guarantees", "registry", "ledger"])
 def test_documents_are_as_their_schemas_say(name: str, sound: Path) -> None:
     assert problems(name, read(sound / "evidence", f"{name}.json")) == []

@@ -16,6 +16,7 @@ from dpmine.errors import BadData, UnreadableFile, require_memory
 from dpmine.io.arrow import VERIFIED, common_type, first_types, integer_array, is_text, text_array, type_name
 from dpmine.io.files import READ_ERRORS, ROWS_MISSING, Encrypted, reason
 from dpmine.io.source import Source
+from dpmine.io.sources.parquet_sizes import largest_chunk
 from dpmine.later import pc
 
 if TYPE_CHECKING:
@@ -185,7 +186,11 @@ class FileSource(Source):
         A row group may be read at once only, and no value is longer than what its row group takes.
         """
         for file in self.files:
-            if _largest_chunk(file.footer, set(names)) > limit:
+            try:
+                largest = largest_chunk(file.footer, {*names})
+            except READ_ERRORS as error:
+                raise UnreadableFile(f"{file.found.shown} cannot be read: {reason(error)}") from None
+            if largest > limit:
                 raise UnreadableFile(
                     f"{file.found.shown} has a row group that does not fit into the memory limit: raise `memory`, "
                     "or write the file with smaller row groups."
@@ -195,22 +200,6 @@ class FileSource(Source):
         if field.name not in file.keys:
             return _cast(batch.column(field.name), field.type)
         return _cast(key_column(file.keys[field.name], batch.num_rows), field.type)
-
-
-def _largest_chunk(footer: pq.FileMetaData, names: set[str]) -> int:
-    """The most bytes that one of the columns, or a part of a nested one, takes in a row group before compression."""
-    if not names:
-        return 0
-    paths = [footer.schema.column(place).path for place in range(footer.num_columns)]
-    places = [place for place, path in enumerate(paths) if names.intersection(_prefixes(path))]
-    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-    return max((group.column(place).total_uncompressed_size for group in groups for place in places), default=0)
-
-
-def _prefixes(path: str) -> Iterator[str]:
-    """The column and all that it may be a part of; a column's own name may contain dots."""
-    parts = path.split(".")
-    return (".".join(parts[:end]) for end in range(1, len(parts) + 1))
 
 
 def _require_known_codes(batch: pa.RecordBatch, names: Iterable[str]) -> None:

@@ -38,6 +38,7 @@ CLOSED = {
 }
 """How DuckDB is opened."""
 _FIRST_INSTANT = -9_223_372_022_400_000_000  # in microseconds from 1970; before it is only -infinity
+_DEEPEST = 120  # levels of DuckDB's trees; a function in a function is two
 _ROWS = "dpmine_rows"
 _OF_ONE = "SELECT {} AS x FROM dpmine_rows"
 _BARE = _OF_ONE.format("TRUE")
@@ -266,19 +267,21 @@ def _as_sql(connection: DuckDBPyConnection, trees: Sequence[Tree]) -> list[str]:
     return texts
 
 
-def _own_columns(tree: Any, source: Source, names: dict[str, str]) -> Any:
+def _own_columns(tree: Any, source: Source, names: dict[str, str], depth: int = 0) -> Any:
     """The expression with c0, c1, … for its columns, which are added to `names`. Raises BadParameter and BadData."""
     if isinstance(tree, list):
-        return [_own_columns(each, source, names) for each in tree]
+        return [_own_columns(each, source, names, depth) for each in tree]
     if not isinstance(tree, dict):
         return tree
+    if depth > _DEEPEST:  # Python's own limit depends on the caller, and could end a run after its charge
+        raise BadParameter("An expression of `where` or `query` is nested too deeply: IN (…) takes a list of values.")
     if "class" in tree and tree["class"] != "TYPE":
         _require_of_row(tree)
     if tree.get("class") == "COLUMN_REF":
         name = tree["column_names"][-1]
         _require_column(name, len(tree["column_names"]), source)
         return {**tree, "column_names": [names.setdefault(name, f"c{len(names)}")]}
-    return {key: _own_columns(value, source, names) for key, value in tree.items()}
+    return {key: _own_columns(value, source, names, depth + 1) for key, value in tree.items()}
 
 
 def _require_of_row(tree: Tree) -> None:

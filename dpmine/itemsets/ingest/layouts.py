@@ -21,6 +21,7 @@ from dpmine.itemsets.ingest.column_names import has_known_words_only, names_peop
 from dpmine.itemsets.ingest.layout_advice import layout_advice
 from dpmine.itemsets.ingest.plain_values import has_form
 from dpmine.itemsets.transactions.memory import LINE
+from dpmine.markup import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -389,4 +390,4 @@ def _is_item_label(source: Source, name: str) -> bool:
 
 
 def _line(names: Sequence[str]) -> str:
-    return ", ".join(" ".join(name.split()) for name in names)
+    return ", ".join(map(printable, names))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.noise import LEVEL
-from dpmine.itemsets.release.results import drawn_rules, item_lists, listed_items, printable
+from dpmine.itemsets.release.results import drawn_rules, item_lists, listed_items
 from dpmine.itemsets.release.supports import in_order
-from dpmine.markup import html_table
+from dpmine.markup import html_table, printable
 from dpmine.parameters import exact_number, named
 
 if TYPE_CHECKING:

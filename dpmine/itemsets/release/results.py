@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.rules import about_several_baskets
 from dpmine.itemsets.release.supports import Consistency, in_order
-from dpmine.markup import html_table
+from dpmine.markup import html_table, printable
 from dpmine.parameters import named, one_of
 
 if TYPE_CHECKING:
@@ -371,9 +371,3 @@ def _in_list(item: Item) -> str:
     if text == text.strip() and text and not any(mark in text for mark in _SEPARATORS):
         return printable(text)
     return json.dumps(text, ensure_ascii=not text.isprintable())
-
-
-def printable(item: object) -> str:
-    """An item on one line, whatever characters its name holds."""
-    text = str(item)
-    return text if text.isprintable() else json.dumps(text)[1:-1]

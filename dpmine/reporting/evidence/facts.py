@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData, DpmineError
 from dpmine.io.atomic import read_file
-from dpmine.itemsets.release.results import printable
 from dpmine.ledger.budget import Amount, composed, name_and_part
 from dpmine.ledger.records import entry_of, reread
+from dpmine.markup import printable
 from dpmine.privacy import Neighbors, rounded_up
 from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.jobs.file import UnitWords, read_job_file
@@ -57,6 +57,7 @@ _LEARNT = {
 """How results come about that name no mechanism."""
 OPEN = "To be completed before submission."
 """What no run knows: who publishes the results, where and what for, and who registers them."""
+_MARKUP = re.compile(r"[\\`*~\[\]]|\b_|_\b")  # of Markdown; HTML is escaped by the template
 _STATISTICS = {"top-itemset", "frequent-itemsets", "compare", "histogram"}
 _NEIGHBOURING = {
     Neighbors.REPLACE_ONE: "All data of one {} are replaced by those of another; the number of units is public.",
@@ -389,5 +390,5 @@ def _job(job: Job, result: Stored | None) -> dict[str, object]:
 
 
 def _shown(value: object) -> object:
-    """What the page prints: texts on one line."""
-    return printable(value) if type(value) is str else value
+    """What the page prints: texts on one line, of which no character is markup."""
+    return _MARKUP.sub(r"\\\g<0>", printable(value)) if type(value) is str else value

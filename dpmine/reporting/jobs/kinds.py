@@ -247,7 +247,7 @@ def _model_file(estimator: Any) -> str:
     except BadData:
         import numpy as np
 
-        from dpmine.itemsets.release.results import printable
+        from dpmine.markup import printable
 
         estimator.classes_ = np.array([printable(repr(label)) for label in estimator.classes_.tolist()])
         return str(estimator.to_json())

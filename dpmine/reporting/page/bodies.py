@@ -10,7 +10,7 @@ from math import ceil
 from re import sub
 from typing import TYPE_CHECKING
 
-from dpmine.itemsets.release.results import printable
+from dpmine.markup import printable
 from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, percent, possibly_larger, quoted, spaced

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpmine.itemsets.release.noise import LEVEL
-from dpmine.itemsets.release.results import printable
+from dpmine.markup import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

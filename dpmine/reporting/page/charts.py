@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from dpmine.itemsets.release.results import printable
+from dpmine.markup import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
-from dpmine.itemsets.release.results import printable
+from dpmine.markup import printable
 from dpmine.reporting.document import Altered
 from dpmine.reporting.page.body import CERTAIN, INTERVAL, Body, PageTable, names_of, spaced
 from dpmine.reporting.page.charts import Bar, first_and_all

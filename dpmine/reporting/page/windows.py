@@ -10,7 +10,7 @@ from math import floor
 from typing import TYPE_CHECKING
 
 from dpmine.itemsets.release.noise import LEVEL
-from dpmine.itemsets.release.results import printable
+from dpmine.markup import printable
 from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.page.bodies import body_of
 from dpmine.reporting.page.body import PageTable, names_of, percent
