@@ -1,6 +1,6 @@
 """Which way "auto" should be: every way by name beside it, on lists of any length, and how much of the best is missing.
 
-    python benchmarks/bench_choice.py [--out benchmarks/results] [--data NAME …]
+    python benchmarks/bench_choice.py [--out benchmarks/results | --read benchmarks/results] [--data NAME …]
 
 A column is all that "auto" may look at: k, sizes, δ, a public catalogue or none, the relation, ε. For each it prints
 the mean missing share over the data sets, of `auto` and of the best single way; then all cells where `auto` misses more
@@ -21,7 +21,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from utility.bound import least_epsilon, least_missing
-from utility.columns import CHOSEN_ON, REPORTED_ON, Cell, MinedData, columns
+from utility.columns import CHOSEN_ON, REPORTED_ON, Cell, MinedData, columns, with_auto
 from utility.data import case_of
 
 from dpmine.options.names import AUTO
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CLOSE, FAR = 0.02, 0.10
+NUMBERS = "choice.json"
+"""Of all ways by name."""
 Means = dict[str, dict[str, dict[str, float]]]
 """The mean missing share by column, data set and way."""
 
@@ -98,12 +100,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", default=[*CHOSEN_ON, *REPORTED_ON])
     parser.add_argument("--out", type=Path, help="a folder for all numbers")
+    parser.add_argument("--read", type=Path, help="the folder of a run: nothing is measured, only auto is asked again")
     arguments = parser.parse_args()
-    with ProcessPoolExecutor(cpu_count(), mp_context=get_context("spawn")) as pool:
-        cells = [cell for found in pool.map(measured, arguments.data) for cell in found]
+    if arguments.read:
+        cells = [Cell(*cell) for cell in json.loads((arguments.read / NUMBERS).read_text())]
+    else:
+        with ProcessPoolExecutor(cpu_count(), mp_context=get_context("spawn")) as pool:
+            cells = [cell for found in pool.map(measured, arguments.data) for cell in found]
     if arguments.out:
         arguments.out.mkdir(parents=True, exist_ok=True)
-        (arguments.out / "choice.json").write_text(json.dumps(cells))
+        (arguments.out / NUMBERS).write_text(json.dumps(cells))
+    cells = with_auto([cell for cell in cells if cell.data in arguments.data])
     measured_on = {cell.data for cell in cells}
     for names in (CHOSEN_ON, REPORTED_ON, (*CHOSEN_ON, *REPORTED_ON)):
         if here := [name for name in names if name in measured_on]:

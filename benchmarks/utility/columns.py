@@ -28,7 +28,7 @@ from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.universes.ranking import Ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from dpmine.itemsets.ways.universe import Itemset
     from dpmine.itemsets.ways.way import Way
@@ -84,10 +84,11 @@ def columns() -> Iterator[Column]:
 
 
 class Cell(NamedTuple):
-    """A way on a data set: of each list, the share of the best that is missing."""
+    """A way on a data set of that many items: of each list, the share of the best that is missing."""
 
     column: str
     data: str
+    items: int
     way: str
     missing: list[float]
 
@@ -131,19 +132,13 @@ class MinedData:
         return self._supports[itemset]
 
     def cells(self, column: Column) -> Iterator[Cell]:
-        """Of all ways; `auto` is the same lists as the way that it is. None where there are too few itemsets."""
+        """Of all ways by name. None where there are too few itemsets."""
+        items = self.baskets.catalogue_size
         if self.universe(column.sizes, is_public=True).size < column.k:
             return
         least = int(Ranking(self.universe(column.sizes, is_public=True)).score(column.k))
-        auto = build_way(column.terms(self.baskets.catalogue_size, AUTO))
-        ways = {way.name: way for way in rivals(column, self.baskets.catalogue_size)}
-        if ways.get(auto.name) != auto:
-            ways[AUTO] = auto
-        for name, way in ways.items():
-            missing = self._lists(way, column, least)
-            yield Cell(str(column), self.name, name, missing)
-            if way == auto and name != AUTO:
-                yield Cell(str(column), self.name, AUTO, missing)
+        for way in rivals(column, items):
+            yield Cell(str(column), self.name, items, way.name, self._lists(way, column, least))
 
     def _lists(self, way: Way, column: Column, least: int) -> list[float]:
         """As many lists as tell ways apart: few where all are alike."""
@@ -172,6 +167,16 @@ def rivals(column: Column, catalogue_size: int) -> Iterator[Way]:
                 yield kind.of(terms)
             except BadParameter:
                 continue
+
+
+def with_auto(cells: Sequence[Cell]) -> list[Cell]:
+    """These, and `auto`: the same lists as the way that it is. So a rule is judged by what was measured by name."""
+    by_name, found = {str(column): column for column in columns()}, list(cells)
+    for cell in cells:
+        column = by_name[cell.column]
+        if build_way(column.terms(cell.items, AUTO)) == build_way(column.terms(cell.items, cell.way)):
+            found.append(cell._replace(way=AUTO))
+    return found
 
 
 def downloads(seed: int = 1) -> pa.Table:

@@ -136,3 +136,23 @@ def test_few_candidates_are_counted_where_the_best_lead() -> None:
     universe = Watched([100_000 - 10 * place for place in range(10_000)])
     JointExponential(5, Fraction(1), ADD).choose(universe, bits=NumpyBits(5))
     assert universe.lowest > 97_000
+
+
+@every("epsilon", [Fraction(1, 2), Fraction(2)])
+def test_low_scores_are_not_counted_where_candidates_without_any_win(epsilon: Fraction) -> None:
+    """Sequences that lack nearly as much as all do are few, beside all; those counted take the time to try many."""
+
+    class Watched(Levels):
+        lowest = 10**9
+
+        def head(self, floor):  # type: ignore[no-untyped-def]
+            self.lowest = min(self.lowest, int(floor))
+            return super().head(floor)
+
+        def lower(self, floor):  # type: ignore[no-untyped-def]
+            return floor // 2
+
+    universe = Watched([(300, 1), (200, 9), *((score, 40 * (21 - score // 10)) for score in range(1, 200)), (0, 2**40)])
+    chosen = JointExponential(10, epsilon, ADD).choose(universe, bits=NumpyBits(5))
+    assert max(group for group, _ in chosen) == 201
+    assert universe.lowest > 2 / epsilon

@@ -15,9 +15,9 @@ from dpmine.itemsets.best_first.plan import (
     counts_of_best,
 )
 from dpmine.itemsets.ways.adaptive_counts import LARGEST_SIZE, AdaptiveCounts, released
-from dpmine.itemsets.ways.way import Chosen, Way
+from dpmine.itemsets.ways.way import Chosen, Noise, Way
 from dpmine.privacy import Neighbors
-from dpmine.selection.top_k import NO_DELTA, OneShot, rounds_of, share_of_best
+from dpmine.selection.top_k import NO_DELTA, rounds_of, share_of_best
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
@@ -28,15 +28,8 @@ if TYPE_CHECKING:
 BEST_FIRST = "best_first"
 MOST_PLACES = 2000
 """Itemsets that are listed at most: each takes several counts, one after the other."""
-MANY_PLACES = 10
-"""From here on "auto" counts best first, for all sizes: docs/explanation/measured/short_lists.md compares all ways."""
-_ITEMS_WITHOUT_DELTA, _ITEMS = 50, {Neighbors.REPLACE_ONE: 10, Neighbors.ADD_REMOVE: 20}
-"""From here on for single public items alone."""
-_LARGER_WITHOUT_DELTA, _LARGER, _LOUD = 10, 20, 45
-"""From here on for larger itemsets of public items alone, where the noise of one shot has at least this scale.
-
-So it has for fewer itemsets of all sizes than `_LARGER`, too, where there is no δ.
-"""
+FEW_PLACES, SOME_PLACES, MANY_PLACES = 10, 20, 50
+"""From one of these on "auto" counts best first: docs/explanation/measured/short_lists.md compares all ways."""
 _REASON = (
     f"auto uses {BEST_FIRST}: in lists like this one, it has mostly found more of the best itemsets than other "
     "mechanisms, and releases their supports, too."
@@ -80,17 +73,9 @@ class BestFirst(Way):
 
     @classmethod
     def advantage(cls, terms: ListTerms) -> str | None:
-        """In lists of some places: how many depends on the sizes, on what is public, and on the noise of one shot."""
-        smallest, largest = terms.sizes
-        if smallest == 1 < largest:
-            least, is_for_loud = MANY_PLACES, not terms.delta and terms.count < _LARGER
-        elif terms.catalogue_size is None:
-            return None
-        elif largest == 1:
-            least, is_for_loud = _ITEMS[terms.neighbors] if terms.delta else _ITEMS_WITHOUT_DELTA, False
-        else:
-            least, is_for_loud = _LARGER if terms.delta else _LARGER_WITHOUT_DELTA, True
-        return _REASON if terms.count >= least and (not is_for_loud or _is_loud(terms)) else None
+        """In lists of some places."""
+        least = _least_places(terms)
+        return _REASON if least is not None and terms.count >= least else None
 
     @classmethod
     def of(cls, terms: ListTerms) -> Self:
@@ -152,6 +137,16 @@ class BestFirst(Way):
         return Chosen(listed, released(counted, transactions))
 
 
-def _is_loud(terms: ListTerms) -> bool:
-    """Whether all places in one shot would have much noise."""
-    return OneShot.of(terms.count, terms.epsilon, terms.delta, terms.neighbors).mechanism.scale >= _LOUD
+def _least_places(terms: ListTerms) -> int | None:
+    """From where on it mostly finds more than others; None for never."""
+    smallest, largest = terms.sizes
+    is_public, replaces = terms.catalogue_size is not None, terms.neighbors is Neighbors.REPLACE_ONE
+    noise = terms.noise_of_one_shot()
+    if smallest == 1 < largest:
+        few = noise < Noise.LOW if not is_public else noise >= (Noise.VERY_LOW if terms.delta else Noise.HIGH)
+        return FEW_PLACES if few else SOME_PLACES
+    if largest == 1:
+        return None if not is_public else SOME_PLACES if terms.delta and replaces else MANY_PLACES
+    if not is_public or noise < Noise.HIGH:
+        return None
+    return MANY_PLACES if terms.delta else FEW_PLACES

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Self
 
 from dpmine.itemsets.ways.universe import itemset_count
-from dpmine.itemsets.ways.way import Chosen, Way
+from dpmine.itemsets.ways.way import Chosen, Noise, Way
 from dpmine.parameters import probability
 from dpmine.selection.composition import bounded_range_stages
 from dpmine.selection.top_k import LimitedDomainTopK, OneShot
@@ -32,8 +32,11 @@ ITEMS_SHARE = Fraction(1, 3)
 
 Measured: docs/explanation/measured/itemset_lists.md.
 """
-MANY_PLACES = 50
-"""From here on "auto" goes by way of a catalogue's items: docs/explanation/measured/itemset_lists.md compares."""
+ALL_SIZES, LARGER, MANY_LARGER = 10, 20, 50
+"""From one of these on "auto" goes by way of a catalogue's items: docs/explanation/measured/short_lists.md compares.
+
+The first is for itemsets of all sizes, the others for larger ones, where the noise of one shot is high, or not low.
+"""
 _TIMES_THE_ITEMS = 4  # by which a catalogue exceeds k where choosing the items first gains more than it uses
 _MORE_ITEMS = 10
 _KBAR = 2**14  # items that an unknown catalogue is cut to: few shops sell more that matter
@@ -102,10 +105,10 @@ class ItemsFirst(ByItems):
 
     @classmethod
     def advantage(cls, terms: ListTerms) -> str | None:
-        """In long lists out of a large catalogue."""
+        """In lists of some places out of a large catalogue."""
         large = terms.catalogue_size is None or terms.catalogue_size >= _TIMES_THE_ITEMS * terms.count
-        long = terms.count >= MANY_PLACES and terms.sizes[0] > 1 and terms.kbar is None
-        return None if cls.only_by_name(terms) or not (large and long) else _REASON
+        is_left_out = cls.only_by_name(terms) or terms.kbar is not None or not large
+        return None if is_left_out or not _finds_more(terms) else _REASON
 
     @classmethod
     def of(cls, terms: ListTerms) -> Self:
@@ -154,9 +157,17 @@ class ItemsFirst(ByItems):
 
 
 _REASON = (
-    f"auto uses {ITEMS_FIRST}: in lists of {MANY_PLACES} or more, it has mostly found more of the best itemsets "
-    "than other mechanisms."
+    f"auto uses {ITEMS_FIRST}: in lists like this one, it has mostly found more of the best itemsets than other "
+    "mechanisms."
 )
+
+
+def _finds_more(terms: ListTerms) -> bool:
+    """Whether choosing the items first mostly gains more than it uses."""
+    (smallest, largest), noise = terms.sizes, terms.noise_of_one_shot()
+    if smallest == 1:
+        return largest > 1 and terms.count >= ALL_SIZES and bool(terms.delta) and noise < Noise.VERY_LOW
+    return terms.count >= (LARGER if noise >= Noise.HIGH else MANY_LARGER) and noise >= Noise.LOW
 
 
 def _kept(terms: ListTerms) -> int:

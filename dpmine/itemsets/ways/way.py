@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from enum import IntEnum
 from math import ceil
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from dpmine.itemsets.ways.universe import itemset_count
 from dpmine.options.names import AUTO
 from dpmine.privacy import Guarantee
+from dpmine.selection.top_k import OneShot
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -65,6 +67,18 @@ class ListTerms:
     def candidates(self) -> int | None:
         """How many itemsets the public catalogue allows; None where there is none."""
         return None if self.catalogue_size is None else itemset_count(self.catalogue_size, self.sizes)
+
+    def noise_of_one_shot(self) -> float:
+        """The scale of the noise where all places are chosen at once, in units: what "auto" compares with `Noise`."""
+        return float(OneShot.of(self.count, self.epsilon, self.delta, self.neighbors).mechanism.scale)
+
+
+class Noise(IntEnum):
+    """Scales of one shot, in units, where what finds most changes: docs/explanation/measured/short_lists.md."""
+
+    VERY_LOW = 10
+    LOW = 20
+    HIGH = 45
 
 
 class Chosen(NamedTuple):

@@ -8,11 +8,11 @@ Proof: docs/proofs/selection/joint.md.
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
-from math import ceil, log, prod
+from math import log, prod
 from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
@@ -20,12 +20,10 @@ import numpy as np
 from dpmine.exact.reals import (
     GUARD_BITS,
     Ball,
-    Constant,
     Formula,
-    StandardExponential,
     Uniform,
     exact_ball,
-    less_than,
+    floor,
     uniform_below,
     working_precision,
 )
@@ -34,7 +32,7 @@ from dpmine.selection.universes.protocol import C
 from dpmine.selection.universes.ranking import Ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -44,9 +42,9 @@ if TYPE_CHECKING:
     from dpmine.selection.universes.protocol import Level, Universe
 
 _GRID = 256  # of values at which sequences are counted to decide whether to look deeper
-_COUNTED_PER_LOOKUP = 2048  # candidates of the head that are counted in about the time of one that is looked up
-_FEWEST, _MOST = 1 / 64, 8.0  # sequences of the tail that may be tried for each one that is chosen
-_MOST_FLOAT = 10**300  # numbers of candidates that floats hold; only running time depends on them
+_COUNTED_PER_TRIAL = 256  # candidates of the head that are counted in about the time of a sequence that is tried
+_FEWEST, _MOST = 1 / 64, 8192.0  # sequences that may be tried in vain for each one that is chosen
+_MOST_FLOAT = 10**300  # numbers of candidates that floats hold
 
 
 @dataclass(frozen=True)
@@ -89,86 +87,86 @@ class _Block:
         weight = exact_ball(sequences) * exact_ball(-rate * self.start).exp()
         return weight if self.end is None else -weight * exact_ball(rate * (self.start - self.end)).expm1()
 
-    def accepts(self, lack: int, rate: Fraction, *, bits: BitSource) -> bool:
-        """Whether a value of the block, drawn with P(v) ∝ exp(−rate v), is at least `lack`."""
-        if lack <= self.start:
-            return True
-        if self.end is None:
-            return less_than(Constant(rate * (lack - self.start)), StandardExponential(bits=bits), bits=bits)
-        length, left = rate * (self.end - self.start), rate * (self.end - lack)
+    def draw(self, rate: Fraction, *, bits: BitSource) -> int:
+        """A value of the block, with P(v) ∝ exp(−rate v): an exponential real below the end, rounded down."""
 
-        def share(uniform: Ball) -> Ball:
-            return uniform * exact_ball(-length).expm1() * exact_ball(length - left).exp() - exact_ball(-left).expm1()
+        def beyond_start(uniform: Ball) -> Ball:
+            outside = exact_ball(0) if self.end is None else exact_ball(rate * (self.start - self.end)).exp()
+            return -(outside + uniform * (1 - outside)).log() / exact_ball(rate)
 
-        return less_than(Constant(0), Formula(share, Uniform(bits=bits)), bits=bits)
+        return self.start + floor(Formula(beyond_start, Uniform(bits=bits)), bits=bits)
 
 
 class _Head:
     """The best candidates of a universe, all that have a score ≥ `floor`, and how many sequences they make."""
 
-    def __init__(self, levels: Sequence[Level], floor: int, size: int, places: int) -> None:
-        """Requires: at least `places` candidates in the levels."""
+    def __init__(self, levels: Sequence[Level], lowest: int, universe: Universe[Any], places: int) -> None:
+        """`lowest` is the floor. Requires: at least `places` candidates in the levels."""
         self.levels = levels
-        self.floor = floor
-        self.size = size
+        self.floor = lowest
+        self.size = universe.size or 0
         self.ends = list(accumulate(level.count for level in levels))
+        self._least = int(universe.least)
         self._scores = np.array([int(level.score) for level in levels], np.int64)
-        self._floats = np.array([float(min(end, _MOST_FLOAT)) for end in self.ends])
+        bounds = [*self.ends, self.size]
+        self._floats = np.array([float(min(bound, _MOST_FLOAT)) for bound in bounds])
+        self._logs_beyond = np.array([log(bound) - log(min(bound, _MOST_FLOAT)) for bound in bounds])
         self.best = self._scores[[bisect_right(self.ends, rank) for rank in range(places)]]
-        self.log_of_all = sum(log(size - place) for place in range(places))
-        last = int(self.best[0] - self._scores[-1]) if self.is_all else int(self.best[-1]) - floor + 1
-        self.reach = last
-        """From here on sequences are not counted: they can be all, or are."""
+        self.farthest = int(self.best[0]) - self._least
+        """What sequences lack at most."""
 
-    @property
-    def is_all(self) -> bool:
-        """Whether nothing has a lower score."""
-        return self.ends[-1] == self.size
+    def deep_floor(self, rate: float) -> int:
+        """The highest floor that is deep enough, if those above it were as many as are counted by now.
 
-    def is_deep(self, rate: float, farthest: int) -> bool:
-        """Whether the sequences that lack `reach` or more weigh little enough to be left; none over `farthest`."""
-        return self.is_all or self._wanted(rate, farthest) <= self.reach
+        Below it are the candidates that places may take in proposals only. Of these, as many sequences may be tried in
+        vain as take the time of counting so far.
+        """
+        log_tried = log(min(max(_FEWEST, self.ends[-1] / _COUNTED_PER_TRIAL), _MOST))
 
-    def next_floor(self, rate: float, farthest: int) -> int:
-        """The floor at which they would be, if those above it were as many as are counted by now."""
-        return int(self.best[-1]) + 1 - ceil(self._wanted(rate, farthest))
+        def is_deep(lowest: int) -> bool:
+            starts = np.append(self.best - lowest + 1, np.linspace(0, self.farthest, _GRID).astype(np.int64))
+            values = np.unique(starts.clip(0, self.farthest))
+            proposed, certain = self.log_sequences(values, lowest), self.log_sequences(values, self._least + 1)
+            in_vain = np.where(proposed > certain, proposed - rate * values, -np.inf)
+            return bool(in_vain.max() <= (certain - rate * values).max() + log_tried)
 
-    def _wanted(self, rate: float, farthest: int) -> float:
-        """The reach that is deep enough."""
-        values = np.unique(np.linspace(0, self.reach - 1, _GRID).astype(np.int64))
-        counted = float(np.max(self.log_sequences(values) - rate * values))
-        tried = min(max(_FEWEST, self.ends[-1] / (_COUNTED_PER_LOOKUP * len(self.best))), _MOST)
-        return (self.log_of_all - max(counted, self.log_of_all - rate * farthest) - log(tried)) / rate
+        return self._least + bisect_left(range(self._least + 1, self.floor + 1), True, key=lambda low: not is_deep(low))
 
-    def log_sequences(self, values: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The logarithm of how many sequences lack at most each value < `reach`, nearly."""
-        ranks = self._floats[self._depths(values)] - np.arange(len(self.best))
-        return np.asarray(np.log(np.maximum(ranks, 1)).sum(axis=1))
+    def log_sequences(self, values: NDArray[np.int64], lowest: int) -> NDArray[np.float64]:
+        """The logarithm of how many sequences lack at most each value, nearly, where all below `lowest` are taken in.
+
+        Those between it and the floor are left out.
+        """
+        depths = self._depths(values, lowest)
+        ranks = self._floats[depths] - np.arange(len(self.best))
+        return np.asarray((np.log(np.maximum(ranks, 1)) + self._logs_beyond[depths]).sum(axis=1))
 
     def blocks(self, rate: float) -> list[_Block]:
-        """Blocks whose bounds are about twice the truth together, or less, and what lies beyond `reach`."""
-        cuts = [*self._cuts(rate).tolist(), self.reach] if self.reach else []
-        depths = self._depths(np.array(cuts[1:], np.int64) - 1).tolist()
+        """Blocks whose bounds are about twice the truth together, or less, as far as candidates are counted."""
+        cuts = [*self._cuts(rate).tolist(), self.farthest] if self.farthest else []
+        depths = self._depths(np.array(cuts[1:], np.int64) - 1, self.floor).tolist()
+        bounds = [*self.ends, self.size]
         found = [
-            _Block(start, end, [self.ends[depth] for depth in row])
+            _Block(start, end, [bounds[depth] for depth in row])
             for (start, end), row in zip(pairwise(cuts), depths, strict=True)
         ]
-        return [*found, _Block(self.reach, None, [self.size] * len(self.best))]
+        return [*found, _Block(self.farthest, None, [self.size] * len(self.best))]
 
-    def _depths(self, values: NDArray[np.int64]) -> NDArray[np.intp]:
-        """For each value and each place, the last level that the place may take."""
-        return np.searchsorted(-self._scores, values[:, None] - self.best, side="right") - 1
+    def _depths(self, values: NDArray[np.int64], lowest: int) -> NDArray[np.intp]:
+        """For each value and place, the last level that the place may take; one more for all below `lowest`, too."""
+        needed = self.best - values[:, None]
+        return np.where(needed < lowest, len(self.ends), np.searchsorted(-self._scores, -needed, side="right") - 1)
 
     def _cuts(self, rate: float) -> NDArray[np.int64]:
         """Where blocks start: those that waste most are halved until half of what they propose would be accepted."""
-        starts = np.array([2**power - 1 for power in range(self.reach.bit_length())], np.int64)
+        starts = np.array([2**power - 1 for power in range(self.farthest.bit_length())], np.int64)
         while True:
-            ends = np.append(starts[1:], self.reach)
+            ends = np.append(starts[1:], self.farthest)
             decay = np.log(-np.expm1(-rate * (ends - starts))) - rate * starts
-            most = self.log_sequences(ends - 1) + decay
+            most = self.log_sequences(ends - 1, self.floor) + decay
             top = most.max()
             proposed = np.exp(most - top)
-            wasted = proposed - np.exp(self.log_sequences(starts) + decay - top)
+            wasted = proposed - np.exp(self.log_sequences(starts, self.floor) + decay - top)
             if wasted.sum() <= proposed.sum() / 2:
                 return starts
             halved = wasted >= wasted.mean()
@@ -177,13 +175,11 @@ class _Head:
 
 def _counted(universe: Universe[Any], places: int, rate: float) -> _Head:
     """As deep as is worth counting."""
-    size, least = universe.size or 0, int(universe.least)
-    floor = int(Ranking(universe).score(places))
-    farthest = int(universe.top()) - least
-    head = _Head(universe.head(floor), floor, size, places)
-    while not head.is_deep(rate, farthest):
-        floor = max(least, int(universe.lower(floor)), head.next_floor(rate, farthest))
-        head = _Head(universe.head(floor), floor, size, places)
+    lowest, least = int(Ranking(universe).score(places)), int(universe.least)
+    head = _Head(universe.head(lowest), lowest, universe, places)
+    while lowest > least and (enough := head.deep_floor(rate)) < lowest:
+        lowest = max(least, int(universe.lower(lowest)), enough)
+        head = _Head(universe.head(lowest), lowest, universe, places)
     return head
 
 
@@ -195,38 +191,51 @@ class _Sequences(Generic[C]):
         self._rate = rate
         self._head = _counted(universe, places, float(rate))
         self._blocks = self._head.blocks(float(rate))
+        self._sums_at: dict[int, list[Ball]] = {}
 
     def draw(self, bits: BitSource) -> tuple[C, ...]:
         """A sequence s with P(s) ∝ exp(−rate g(s))."""
         while True:
-            block = self._blocks[_drawn(self._weights, bits=bits)]
+            block = self._blocks[_drawn(self._sums, bits=bits)]
+            value = block.draw(self._rate, bits=bits)
             ranks = _different_ranks(block.ranks, bits=bits)
             levels = [bisect_right(self._head.ends, rank) for rank in ranks]
-            tail = self._of_tail(levels, bits)
-            lack = max(
-                int(best) - (tail[place][1] if place in tail else int(self._head.levels[level].score))
-                for place, (best, level) in enumerate(zip(self._head.best, levels, strict=True))
-            )
-            if block.accepts(lack, self._rate, bits=bits):
+            tail = self._tail_within(levels, value, bits)
+            if tail is not None:
                 return self._named(levels, tail, bits)
 
-    def _weights(self) -> list[Ball]:
-        return [block.weight(self._rate) for block in self._blocks]
+    def _sums(self, precision: int) -> list[Ball]:
+        """Of the blocks' weights up to each one, kept: they are the same for all sequences that are tried."""
+        if precision not in self._sums_at:
+            with working_precision(precision):
+                self._sums_at[precision] = list(accumulate(block.weight(self._rate) for block in self._blocks))
+        return self._sums_at[precision]
 
-    def _of_tail(self, levels: Sequence[int], bits: BitSource) -> dict[int, tuple[C, int]]:
-        """For the places that lie below the head: different candidates, and their scores."""
-        met: dict[C, int] = {}
-        places = [place for place, level in enumerate(levels) if level == len(self._head.levels)]
-        while len(met) < len(places):
+    def _tail_within(self, levels: Sequence[int], most: int, bits: BitSource) -> dict[int, C] | None:
+        """For the places that lie below the head: different candidates; None where a place lacks more than `most`."""
+        head, met = self._head, dict[C, int]()
+        for place, (level, best) in enumerate(zip(levels, head.best.tolist(), strict=True)):
+            if level < len(head.levels):
+                score = int(head.levels[level].score)
+            else:
+                candidate, score = self._untaken(met, bits)
+                met[candidate] = place
+            if best - score > most:
+                return None
+        return {place: candidate for candidate, place in met.items()}
+
+    def _untaken(self, met: Container[C], bits: BitSource) -> tuple[C, int]:
+        """A uniform candidate of the tail that was not met, and its score."""
+        while True:
             candidate, score = self._universe.tail(self._head.floor, bits=bits)
-            met[candidate] = int(score)
-        return dict(zip(places, met.items(), strict=True))
+            if candidate not in met:
+                return candidate, int(score)
 
-    def _named(self, levels: Sequence[int], tail: dict[int, tuple[C, int]], bits: BitSource) -> tuple[C, ...]:
+    def _named(self, levels: Sequence[int], tail: dict[int, C], bits: BitSource) -> tuple[C, ...]:
         """Different members of the levels, and those of the tail."""
         chosen: dict[C, None] = {}
         for place, level in enumerate(levels):
-            candidate = tail[place][0] if place in tail else None
+            candidate = tail.get(place)
             while candidate is None or candidate in chosen:
                 candidate = self._universe.member(self._head.levels[level], bits=bits)
             chosen[candidate] = None
@@ -248,13 +257,13 @@ def _different_ranks(bounds: Sequence[int], *, bits: BitSource) -> list[int]:
     return ranks
 
 
-def _drawn(weights: Callable[[], Sequence[Ball]], *, bits: BitSource) -> int:
-    """An index with probability in proportion to its weight, which is computed at the working precision."""
+def _drawn(sums_at: Callable[[int], Sequence[Ball]], *, bits: BitSource) -> int:
+    """An index with probability in proportion to its weight: `sums_at` a precision, each with those before it."""
     uniform, widths = Uniform(bits=bits), bits.widths()
     while True:
         width = next(widths)
+        sums = sums_at(width + GUARD_BITS)
         with working_precision(width + GUARD_BITS):
-            sums = list(accumulate(weights()))
             point = uniform.ball(width) * sums[-1]
             index = next((index for index, total in enumerate(sums) if point < total), None)
             if index == 0 or (index is not None and sums[index - 1] < point):

@@ -38,7 +38,11 @@ def test_every_argument_is_explained_in_the_help_of_each_call(call: Any) -> None
 
 @every(
     "changes",
-    [{"delta": 0}, {"epsilon": Fraction(1, 2)}, {"delta": 0, "size": "1-2", "k": 10, "epsilon": Fraction(1, 2)}],
+    [
+        {"delta": 0},
+        {"k": 50, "epsilon": Fraction(3, 4)},
+        {"delta": 0, "size": "1-2", "k": 10, "epsilon": Fraction(1, 2)},
+    ],
 )
 def test_supports_that_are_asked_for_are_released(changes: dict[str, Any]) -> None:
     """Also where "auto" takes one way with a part of ε, and another one with all of it."""

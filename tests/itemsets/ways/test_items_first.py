@@ -19,7 +19,7 @@ from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.counting.miner import Miner, support_of
 from dpmine.itemsets.request.query import Query, Request
-from dpmine.itemsets.ways.items_first import ITEMS_SHARE, MANY_PLACES, ItemsFirst
+from dpmine.itemsets.ways.items_first import ITEMS_SHARE, MANY_LARGER, ItemsFirst
 from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.itemsets.ways.way import ListTerms
 from dpmine.privacy import Neighbors
@@ -176,9 +176,9 @@ def test_too_few_items_are_refused(given_: dict[str, Any], words: str) -> None:
 
 def test_auto_takes_it_for_many_places() -> None:
     names: Sequence[str] = [
-        asked(mechanism="auto", k=k, catalogue=range(1000)).way.name for k in (MANY_PLACES - 1, MANY_PLACES)
+        asked(mechanism="auto", k=k, catalogue=range(1000)).way.name for k in (MANY_LARGER - 1, MANY_LARGER)
     ]
     assert names == ["exponential", "items_first"]
-    assert "items_first" in asked(mechanism="auto", k=MANY_PLACES, catalogue=range(1000)).way.reason
-    assert asked(mechanism="auto", k=MANY_PLACES, catalogue=range(MANY_PLACES)).way.name != "items_first"
-    assert asked(mechanism="auto", k=MANY_PLACES, size=1, catalogue=range(1000)).way.name != "items_first"
+    assert "items_first" in asked(mechanism="auto", k=MANY_LARGER, catalogue=range(1000)).way.reason
+    assert asked(mechanism="auto", k=MANY_LARGER, catalogue=range(MANY_LARGER)).way.name != "items_first"
+    assert asked(mechanism="auto", k=MANY_LARGER, size=1, catalogue=range(1000)).way.name != "items_first"

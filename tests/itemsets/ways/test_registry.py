@@ -91,16 +91,19 @@ def test_auto_counts_best_first_without_a_delta_where_items_are_public(relation:
 @every(
     "sizes, k, delta, epsilon, expected",
     [
-        ((1, 1), 10, 1, 1, ("best_first", "exponential")),
-        ((1, 1), 20, 1, 1, ("best_first", "best_first")),
+        ((1, 1), 10, 1, 1, ("exponential", "exponential")),
+        ((1, 1), 20, 1, 1, ("best_first", "exponential")),
+        ((1, 1), 50, 1, 1, ("best_first", "best_first")),
         ((1, 1), 20, 0, 1, ("exponential", "exponential")),
         ((1, 1), 50, 0, 1, ("best_first", "best_first")),
         ((2, 2), 10, 0, "1/4", ("best_first", "exponential")),
         ((2, 2), 20, 0, 1, ("exponential", "exponential")),
-        ((2, 2), 20, 1, "1/4", ("best_first", "exponential")),
+        ((2, 2), 20, 1, "1/4", ("items_first", "exponential")),
         ((2, 2), 100, 1, "1/4", ("best_first", "best_first")),
-        ((2, 2), 50, 1, 1, ("items_first", "items_first")),
-        ((1, 4), 10, 1, 1, ("best_first", "best_first")),
+        ((2, 2), 50, 1, 1, ("items_first", "exponential")),
+        ((2, 2), 100, 1, 1, ("best_first", "items_first")),
+        ((1, 4), 10, 1, 1, ("best_first", "items_first")),
+        ((1, 4), 20, 1, 1, ("best_first", "best_first")),
         ((1, 4), 10, 0, 1, ("exponential", "exponential")),
         ((1, 4), 10, 0, "1/4", ("best_first", "exponential")),
         ((1, 4), 9, 0, 1, ("exponential", "exponential")),
@@ -110,6 +113,30 @@ def test_auto_by_sizes_places_and_noise(
     sizes: tuple[int, int], k: int, delta: int, epsilon: str, expected: tuple[str, str]
 ) -> None:
     """With a public list of items, under both relations."""
+    assert chosen_ways(sizes, k, delta, epsilon, catalogue_size=1000) == expected
+
+
+@every(
+    "sizes, k, epsilon, expected",
+    [
+        ((1, 1), 20, 1, ("discover", "discover")),
+        ((2, 2), 10, "1/4", ("discover", "discover")),
+        ((2, 2), 20, "1/4", ("discover", "discover")),
+        ((2, 2), 100, 1, ("discover", "discover")),
+        ((1, 4), 10, "1/4", ("discover", "discover")),
+        ((1, 4), 10, 1, ("best_first", "best_first")),
+        ((1, 4), 20, "1/4", ("best_first", "best_first")),
+    ],
+)
+def test_auto_without_a_list_of_items(sizes: tuple[int, int], k: int, epsilon: str, expected: tuple[str, str]) -> None:
+    """The same, for items that are not public."""
+    assert chosen_ways(sizes, k, 1, epsilon, catalogue_size=None) == expected
+
+
+def chosen_ways(
+    sizes: tuple[int, int], k: int, delta: int, epsilon: str, *, catalogue_size: int | None
+) -> tuple[str, ...]:
+    """By "auto" under each relation; δ in millionths."""
     budget = Fraction(epsilon), Fraction(delta, 10**6)
-    ways = [build_way(ListTerms(k, *budget, relation, sizes, 1000)) for relation in Neighbors]
-    assert tuple(way.name for way in ways) == expected
+    ways = [build_way(ListTerms(k, *budget, relation, sizes, catalogue_size)) for relation in Neighbors]
+    return tuple(way.name for way in ways)
