@@ -59,18 +59,17 @@ KERNEL(extent, Int64s numbers; Int64sOut range;)
 {
     if (a->numbers.length < 1 || a->range.length != 2)
         return MISFIT;
-    int64_t low = a->numbers.at[0], high = low, before = low;
-    bool ascending = true;
-    for (int64_t place = 0; place < a->numbers.length; place++) {
-        int64_t number = a->numbers.at[place];
+    const int64_t *numbers = a->numbers.at;
+    int64_t low = numbers[0], high = low, descents = 0;
+    for (int64_t place = 1; place < a->numbers.length; place++) {
+        int64_t number = numbers[place];
         low = number < low ? number : low;
         high = number > high ? number : high;
-        ascending &= number >= before;
-        before = number;
+        descents |= number < numbers[place - 1];
     }
     a->range.at[0] = low;
     a->range.at[1] = high;
-    return ascending;
+    return descents == 0;
 }
 
 /* Set seen[code] to 1 for every code; -1 stands for none. */

@@ -293,6 +293,15 @@ static int64_t begin_in_maps(Walk *walk, const Maps *maps, int64_t first, int64_
     return settle(walk, all, item.number, item.words, support, here);
 }
 
+/* The row of an occurrence of `item`; those of later occurrences are asked for. */
+INLINE int64_t row_of(const Table *table, int64_t item, int64_t occurrence)
+{
+    int64_t end = table->item_starts[item + 1], ahead = occurrence + AHEAD < end ? occurrence + AHEAD : occurrence;
+    __builtin_prefetch(table->items + table->place_of[ahead]);
+    __builtin_prefetch(table->starts + table->row_of[ahead]);
+    return table->row_of[occurrence];
+}
+
 /* Count the items that stand in rows with `first`, and number those that are frequent there: later ones from 0 on, and
    those before it behind them. Returns how many they are, `later` of them later ones; `found` as above. */
 static int64_t number_beside(const Table *table, int64_t first, int64_t support, int64_t lowest, Scratch *scratch,
@@ -301,10 +310,10 @@ static int64_t number_beside(const Table *table, int64_t first, int64_t support,
     int64_t met = 0, frequent = 0;
     int32_t *touched = scratch->touched, *counts = scratch->counts;
     for (int64_t occurrence = table->item_starts[first]; occurrence < table->item_starts[first + 1]; occurrence++) {
-        int64_t row = table->row_of[occurrence];
+        int64_t row = row_of(table, first, occurrence);
         for (int64_t place = table->starts[row]; place < table->starts[row + 1]; place++) {
-            int32_t item = table->items[place];
-            touched[met] = item;
+            uint32_t item = (uint32_t)table->items[place];
+            touched[met] = (int32_t)item;
             met += counts[item]++ == 0;
         }
     }
@@ -331,13 +340,10 @@ static void set_rows(const Table *table, int64_t first, const int32_t *numbers, 
 {
     int64_t begin = table->item_starts[first];
     for (int64_t occurrence = begin; occurrence < table->item_starts[first + 1]; occurrence++) {
-        int64_t row = table->row_of[occurrence], place = (occurrence - begin) >> 6;
-        uint64_t bit = UINT64_C(1) << ((occurrence - begin) & 63);
-        for (int64_t k = table->starts[row]; k < table->starts[row + 1]; k++) {
-            int32_t number = numbers[table->items[k]];
-            if (number >= 0)
-                words[number * width + place] |= bit;
-        }
+        int64_t row = row_of(table, first, occurrence);
+        uint64_t *own = words + ((occurrence - begin) >> 6), bit = UINT64_C(1) << ((occurrence - begin) & 63);
+        for (int64_t k = table->starts[row]; k < table->starts[row + 1]; k++)
+            own[numbers[(uint32_t)table->items[k]] * width] |= bit; /* into a bitmap of no use where it is none */
     }
 }
 
@@ -348,14 +354,16 @@ static int64_t begin_in_rows(Walk *walk, const Table *table, int64_t first, int6
     Branch *here = walk->branches, *before = here - 1;
     int64_t later, frequent = number_beside(table, first, support, walk->to->lowest, scratch, &later, found);
     int64_t rows = table->item_starts[first + 1] - table->item_starts[first], width = (rows + 63) / 64;
-    size_t size = (size_t)((frequent + 1) * width) * sizeof(uint64_t);
+    size_t size = (size_t)((frequent + 2) * width) * sizeof(uint64_t);
     *found |= walk->maximal && later == 0 && frequent > 0;
     uint64_t *words = *found ? NULL : room_for(&here->words, size);
     Candidate *candidates = room_for(&here->candidates, (size_t)later * sizeof *candidates);
+    words = words == NULL ? NULL : words + width; /* behind one for number -1 */
     if (words != NULL && candidates != NULL) {
         memset(words, 0, (size_t)(frequent * width) * sizeof *words);
         memset(words + frequent * width, 0xff, (size_t)width * sizeof *words); /* of the first item itself */
-        set_rows(table, first, scratch->numbers, words, width);
+        if (later > 0)
+            set_rows(table, first, scratch->numbers, words, width);
     }
     here->count = later;
     here->tried = before->known = before->since = walk->pool.count = 0;

@@ -2,8 +2,6 @@
 
 #include "table.h"
 
-enum { AHEAD = 16 }; /* occurrences whose rows are asked for before they are read: they lie anywhere */
-
 /* Units with several rows: each counts once. */
 static int64_t count_units_later(const Table *table, int64_t first, int64_t end, Scratch *scratch)
 {

@@ -5,6 +5,8 @@
 
 #include "maps.h"
 
+enum { AHEAD = 16 }; /* occurrences whose rows are asked for before they are read: they lie anywhere */
+
 /* Rows while they are searched. */
 typedef struct {
     const int32_t *labels, *items, *units, *row_of;

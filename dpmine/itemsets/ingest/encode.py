@@ -55,10 +55,12 @@ class Coded(Key):
     Attributes:
         decode: the values of given codes (int64[k], none negative, only ones that occur), as an Arrow array.
         complete: whether it is known that no value is null.
+        ordered: whether it is known that larger codes stand for larger values.
     """
 
     decode: Callable[[Codes], pa.Array]
     complete: bool = False
+    ordered: bool = False
 
 
 def coded(column: pa.ChunkedArray) -> Coded:
@@ -75,7 +77,7 @@ def coded(column: pa.ChunkedArray) -> Coded:
         return _coded_by_hash(column)
     if column.type == pa.uint64():
         wrapped = _coded_numbers(column)
-        return replace(wrapped, decode=lambda codes: wrapped.decode(codes).view(pa.uint64()))
+        return replace(wrapped, decode=lambda codes: wrapped.decode(codes).view(pa.uint64()), ordered=False)
     return _coded_numbers(column)
 
 
@@ -133,12 +135,14 @@ def _coded_numbers(column: pa.ChunkedArray) -> Coded:
     first = 0 if low >= 0 and high < numbers.size + _SPARE else low
     if high - first < numbers.size + _SPARE:
         codes = numbers - first if first else numbers
-        return Coded(codes, high - first + 1, lambda some: integer_array(some + first), complete=True)
+        return Coded(codes, high - first + 1, lambda some: integer_array(some + first), complete=True, ordered=True)
     if ascending:
         codes = _run_numbers(numbers)
-        return Coded(
-            codes, int(codes[-1]) + 1, lambda some: integer_array(numbers[np.searchsorted(codes, some)]), complete=True
-        )
+
+        def decode(some: Codes) -> pa.Array:
+            return integer_array(numbers[np.searchsorted(codes, some)])
+
+        return Coded(codes, int(codes[-1]) + 1, decode, complete=True, ordered=True)
     return _coded_by_hash(pa.chunked_array([integer_array(numbers)]))
 
 
@@ -214,13 +218,18 @@ def labelled(items: Coded, catalogue: pa.Array | None) -> tuple[pa.Array, NDArra
     present = np.flatnonzero(occurring(items.codes, items.count))
     values = plain_items(items.decode(present))
     values = valid_texts(values) if values.type == pa.large_string() else values
-    labels = sorted_items(values.unique()) if catalogue is None else catalogue
+    if catalogue is not None:
+        labels = catalogue
+    elif items.ordered:
+        labels = values
+    else:
+        labels = sorted_items(values.unique())
     if len(labels) > MOST_ITEMS:
         raise BadData(
             "The data hold more different items than 32 bits can number: give a catalogue of those that matter."
         )
     position = np.full(items.count + 1, -1, np.int32)  # the first entry is the position of code −1, null
-    position[present + 1] = _positions(values, labels)
+    position[present + 1] = np.arange(len(values)) if labels is values else _positions(values, labels)
     return labels, recoded(items.codes, position)
 
 

@@ -202,8 +202,9 @@ def _machine() -> int:
         return 0
 
 
+@cache
 def _container(path: str) -> int:
-    """A limit that Linux sets; 0 where there is none."""
+    """A limit that Linux sets; 0 where there is none. It is read once: a small search takes as long as that."""
     try:
         return int(Path(path).read_text(encoding="ascii"))
     except (ValueError, OSError):  # the word max, or another system

@@ -128,6 +128,19 @@ def test_pandas_objects_are_units_and_items_one_by_one() -> None:
     assert items_of(read.baskets.labels) == [3, "3"]
 
 
+@every("kind", [pa.int16(), pa.int64(), pa.uint64()])
+@every("numbers", [[3, 1, 2], [1, 5, 5, 2**14], [2**63 + 1, 0, 5], [-5, -7, 0], [0, -(2**62), 2**62]])
+def test_labels_of_numbers_increase(numbers: list[int], kind: pa.DataType) -> None:
+    try:
+        items = pa.array(numbers, kind)
+    except (pa.ArrowInvalid, OverflowError):
+        pytest.skip("the type does not hold these numbers")
+    baskets = read_baskets(pa.table({"u": range(len(numbers)), "i": items}), LONG).baskets
+    labels = baskets.labels.to_pylist()
+    assert labels == sorted(set(numbers))
+    assert [labels[code] for code in baskets.items.tolist()] == numbers
+
+
 def test_python_items_keep_their_own_types() -> None:
     """As labels of one basket, whatever the others hold."""
     baskets = [[1, "1", True, 1.5, ("a", 2)], [2**63, -(2**63), float("nan"), None], "bread", 7, {"x": 9}, None]
