@@ -15,7 +15,7 @@ from support.gallery.mistakes import BROKEN
 from support.gallery.sound import SOUND
 
 from dpmine import audit
-from dpmine.auditing.binomial import lower_bounds, upper_bounds
+from dpmine.auditing.blackbox import lower_bounds, upper_bounds
 
 if TYPE_CHECKING:
     from support.gallery.exhibit import Exhibit

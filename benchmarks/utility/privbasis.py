@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmine.itemsets.best_first.cells import supports_of
 from dpmine.itemsets.best_first.holdings import Holdings
+from dpmine.itemsets.ways.basis import supports_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

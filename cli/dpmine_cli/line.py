@@ -80,7 +80,7 @@ class CommandLine:
         }
         said = self.options
         if said.get("dry_run") and "ledger" in said:
-            from dpmine.ledger.dry_ledger import in_place_of
+            from dpmine.ledger.charging import in_place_of
 
             said["ledger"], said["dataset"] = in_place_of(said["ledger"], said["dataset"])
         vars(self).update(self.options)

@@ -174,7 +174,7 @@ def _learning(line: CommandLine) -> Document:
 
 
 def _frequent(line: CommandLine) -> Document:
-    from dpmine.planning.frequent import plan_frequent
+    from dpmine.planning.lists import plan_frequent
 
     wanted = {name: line.options[name] for name in _OF_FREQUENT - {"catalogue_size", "top"}}
     size = _catalogue_size(line.catalogue_size)

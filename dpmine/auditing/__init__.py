@@ -4,7 +4,7 @@ from dpmine.auditing.audit_report import AuditRow
 from dpmine.auditing.blackbox import epsilon_lower_bound
 from dpmine.auditing.targets.claims import Claim
 from dpmine.auditing.targets.neighbours import CountTables, RowSets, ScoreVectors
-from dpmine.auditing.targets.process import InEnvironment
+from dpmine.auditing.targets.sampling import InEnvironment
 from dpmine.auditing.targets.target_report import TargetReport
 
 __all__ = [

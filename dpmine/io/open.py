@@ -172,7 +172,7 @@ def _with_texts(source: Source, given: Input) -> Source:
     """The source of columns with types, of which some bytes are declared to be text."""
     if not given.kinds:
         return source
-    from dpmine.io.sources.bytes_as_text import with_texts
+    from dpmine.io.sources.text_columns import with_texts
 
     return with_texts(source, given.kinds)
 

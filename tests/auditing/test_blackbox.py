@@ -13,7 +13,7 @@ from support import broken
 from support.cases import every
 
 from dpmine.auditing import epsilon_lower_bound
-from dpmine.auditing.binomial import joint_bounds, joint_level, lower_bounds, upper_bounds
+from dpmine.auditing.blackbox import joint_bounds, joint_level, lower_bounds, upper_bounds
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.privacy import Neighbors

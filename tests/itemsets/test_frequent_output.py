@@ -21,7 +21,7 @@ import dpmine
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.picture import MOST_RULES, DrawnRule, draw_itemsets, draw_matrix, draw_network, draw_rules
 from dpmine.itemsets.release.rules import plain_rules
-from dpmine.planning.frequent import plan_frequent
+from dpmine.planning.lists import plan_frequent
 from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.page.bodies import body_of
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,7 @@ import hatch_build
 from dpmine.kernels import INSTRUCTION_SETS, INSTRUCTIONS, SOURCES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,6 +33,14 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(hatch_build, "find_spec", lambda _: None)
     return monkeypatch
+
+
+@pytest.fixture
+def library() -> Iterator[Path]:
+    """On the file system of the sources: it is compiled in their folder, and then moved."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    with TemporaryDirectory(dir=ROOT / "build") as folder:
+        yield Path(folder) / "library"
 
 
 def loaded(target: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
@@ -136,7 +146,7 @@ def test_a_failure_leaves_the_library_as_it_was(monkeypatch: pytest.MonkeyPatch,
     assert library.read_bytes() == b"old"
 
 
-def test_flags_of_the_user_come_last(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_flags_of_the_user_come_last(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, library: Path) -> None:
     program(
         tmp_path / "recording",
         "import sys; open(sys.argv[sys.argv.index('-o') + 1], 'w').write('\\n'.join(sys.argv[1:]))",
@@ -144,8 +154,8 @@ def test_flags_of_the_user_come_last(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setenv("CC", str(tmp_path / "recording"))
     monkeypatch.setenv("CFLAGS", "-O1 '-DTEXT=two words'")
     monkeypatch.setenv("LDFLAGS", "-Wl,--as-needed")
-    hatch_build.compile_kernels(tmp_path / "library")
-    line = (tmp_path / "library").read_text(encoding="utf-8").splitlines()
+    hatch_build.compile_kernels(library)
+    line = library.read_text(encoding="utf-8").splitlines()
     own, users = line.index("-O3"), line.index("-O1")
     assert own < users < line.index("baskets.c") < line.index("-Wl,--as-needed")
     assert line[users + 1] == "-DTEXT=two words"
@@ -175,8 +185,8 @@ def test_a_target_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_compilers_have_no_warning(tmp_path: Path) -> None:
+def test_compilers_have_no_warning(library: Path) -> None:
     if not hatch_build.compiler():
         pytest.skip("no C compiler is here")
-    hatch_build.compile_kernels(tmp_path / "library", [*hatch_build.RELEASED, "-Werror", "-Wpedantic"])
-    assert hatch_build.sources().encode() in (tmp_path / "library").read_bytes()
+    hatch_build.compile_kernels(library, [*hatch_build.RELEASED, "-Werror", "-Wpedantic"])
+    assert hatch_build.sources().encode() in library.read_bytes()

@@ -32,11 +32,11 @@ def _texts() -> list[tuple[str, str]]:
     """All texts of the library but docstrings, each with the place where it stands."""
     found = []
     for path in sorted((ROOT / "dpmine").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+        documented = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
         found += [
             (f"{path.relative_to(ROOT)}:{node.lineno}", node.value)
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented
         ]
     return found

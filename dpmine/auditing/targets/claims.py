@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpmine.auditing.binomial import joint_bounds
+from dpmine.auditing.blackbox import joint_bounds
 from dpmine.auditing.pairs import Precision, measured_epsilon, privacy_profile
 from dpmine.errors import BadParameter
 from dpmine.parameters import Number, below_one, positive

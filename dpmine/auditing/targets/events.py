@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import numpy as np
 
-from dpmine.auditing.binomial import joint_bounds, lower_bounds, upper_bounds
+from dpmine.auditing.blackbox import joint_bounds, lower_bounds, upper_bounds
 from dpmine.auditing.targets.sampling import Raised
 
 if TYPE_CHECKING:

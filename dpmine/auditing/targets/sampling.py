@@ -1,14 +1,19 @@
-"""Outcomes of a mechanism by running it.
+"""Outcomes of a mechanism by running it, here or in an environment of its own, where dpmine need not be installed.
 
 An exception is an outcome too: that it was raised can be seen. Its text is not looked at.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import IO, TYPE_CHECKING, Any, Protocol, Self, TypeAlias, runtime_checkable
 
+from dpmine.auditing.targets.claims import Claim
 from dpmine.errors import BadParameter
 
 if TYPE_CHECKING:
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
     from dpmine.auditing.targets.neighbours import Pair
 
     Runs: TypeAlias = "Callable[[Any], object] | Batch"
+    from types import TracebackType
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +95,98 @@ def _run(mechanism: Callable[[Any], object], data: object) -> object:
 def all_raised(outcomes: Sequence[object]) -> bool:
     """Whether every run raised."""
     return all(isinstance(outcome, Raised) for outcome in outcomes)
+
+
+_WORKER = Path(__file__).with_name("worker.py")
+
+
+class InEnvironment:
+    """A function of a module, run by another Python: a mechanism for `audit`.
+
+    Data sets and outcomes pass through JSON: lists, dicts with texts as keys, numbers, texts, None. Floats stay exact.
+
+    Args:
+        python: the interpreter of the environment, such as ".venv-peers/bin/python". It needs no dpmine.
+        target: the function, as "module:function".
+        folder: where the module is; the current one by default.
+
+    Use it in a `with` block, which ends the process. Raises BadParameter where the process cannot be started, or ends.
+
+    Example:
+        >>> import sys
+        >>> with InEnvironment(sys.executable, "operator:neg") as negated:
+        ...     negated.sample(3, 2)
+        [-3, -3]
+    """
+
+    def __init__(self, python: str | Path, target: str, folder: str | Path = ".") -> None:
+        module, _, function = target.partition(":")
+        if not (module and function):
+            raise BadParameter("A target is written module:function, such as noise:noisy_max.")
+        self._name = target
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - the caller's interpreter and code, without a shell
+                [str(python), str(_WORKER), module, function],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                cwd=folder,
+                text=True,
+                encoding="utf-8",
+            )
+        except OSError:
+            raise BadParameter(f"Cannot start {python} in {folder}: name a Python interpreter and a folder.") from None
+
+    def sample(self, data: object, count: int) -> list[object]:
+        """`count` outcomes of runs on `data`; runs that raised as `Raised`."""
+        answers = self._ask({"data": data, "count": count})
+        return [Raised(answer) if isinstance(answer, str) else answer[0] for answer in answers]
+
+    def claim(self, function: str) -> Claim:
+        """What the module's function of this name claims.
+
+        It takes no argument. It returns {"epsilon": …, "delta": …}, {"rho": …}, or {"profile": [[ε, δ], …]} with rising
+        ε. It may also return an event of dp_accounting, whose privacy profile its accountant computes.
+        """
+        terms = self._ask({"claim": function})
+        return Claim(profile=_Steps(terms["profile"])) if "profile" in terms else Claim(**terms)
+
+    def close(self) -> None:
+        """End the process."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):  # it has ended already
+                _open(pipe).close()
+        self._process.wait()
+
+    def _ask(self, question: dict[str, object]) -> Any:
+        try:
+            print(json.dumps(question), file=_open(self._process.stdin), flush=True)
+            answer = _open(self._process.stdout).readline()
+        except OSError:
+            answer = ""
+        if not answer:
+            raise BadParameter(f"The process of {self._name} ended: what it says is on the standard error, above.")
+        return json.loads(answer)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Steps:
+    """A profile known at some ε: between them that of the next smaller one, and 1 below the first."""
+
+    def __init__(self, points: list[list[float]]) -> None:
+        self._points = points
+
+    def __call__(self, epsilon: float) -> float:
+        return next((delta for at, delta in reversed(self._points) if at <= epsilon), 1.0)
+
+
+def _open(pipe: IO[str] | None) -> IO[str]:
+    if pipe is None:
+        raise AssertionError  # both were asked for
+    return pipe

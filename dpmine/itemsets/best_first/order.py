@@ -1,5 +1,6 @@
 """Which itemset is counted next: the likeliest to be frequent, judged by what was released so far alone.
 
+What the items' weights say is learnt from the counts, and counts that are left at the end go where they decide most.
 Everything here is post-processing: item numbers, noisy weights and estimates come in, itemsets come out.
 """
 
@@ -8,12 +9,14 @@ from __future__ import annotations
 from bisect import insort
 from collections import deque
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 from itertools import combinations
-from math import ceil, inf, log
+from math import ceil, exp, inf, log, sqrt
 from typing import TYPE_CHECKING
 
-from dpmine.itemsets.best_first.counts import EVERYBODY
+import numpy as np
+
+from dpmine.itemsets.best_first.counts import EVERYBODY, Measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -37,6 +40,12 @@ _FEW = 10
 """Times the skipped items that are counted nevertheless: the counts that are left."""
 QUANTILE = 0.75
 """Of support over weight among the counted items: what the other items are taken to have, in their bounds."""
+_ROUNDS = 4
+"""In which what is left of the counts is asked again."""
+_NEAR, _FAR = 1.5, 1e-4
+"""Deviations in which a support is near the border, and the weight below which its side is clear."""
+_ENOUGH = 10
+"""Counted items, from which on their supports are compared with their weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,3 +239,64 @@ def without(itemset: Itemset, place: int) -> Itemset:
 def smaller(itemset: Itemset) -> Iterator[Itemset]:
     """The parts of one item less."""
     return (without(itemset, place) for place in range(len(itemset)))
+
+
+def count_again(counts: Counts, itemsets: Sequence[Itemset], goal: Goal) -> None:
+    """Ask for counts that decide which of the itemsets are wanted, until none is left."""
+    for rounds_left in range(_ROUNDS, 0, -1):
+        gains = _gains(counts, itemsets, goal)
+        if not gains:
+            return
+        queue = [(_less_variance(gain, counts.answers[part].times), part) for part, gain in gains.items()]
+        heapify(queue)
+        for _ in range(counts.left // rounds_left):
+            part = queue[0][1]
+            counts.ask(part)
+            heapreplace(queue, (_less_variance(gains[part], counts.answers[part].times), part))
+
+
+def _less_variance(gain: float, times: int) -> float:
+    """The change, below 0, of a mean's variance by one more answer, times what it is worth."""
+    return -gain / (times * (times + 1))
+
+
+def _gains(counts: Counts, itemsets: Sequence[Itemset], goal: Goal) -> dict[Itemset, float]:
+    """What less variance is worth of each count that the estimates of uncertain itemsets are made of."""
+    wanted = [itemset for itemset in itemsets if len(itemset) >= goal.sizes[0]]
+    border = goal.border(sorted(map(counts.support, wanted)))
+    gains: dict[Itemset, float] = {}
+    if border is None:
+        return gains
+    for itemset in wanted:
+        doubt = exp(-(((counts.support(itemset) - border) / (_NEAR * counts.deviation(itemset))) ** 2) / 2)
+        for part, weight in counts.kind.terms(itemset) if doubt > _FAR else []:
+            if part:
+                gains[part] = gains.get(part, 0.0) + doubt * weight**2
+    return gains
+
+
+def learn_from_weights(counts: Counts, itemsets: Sequence[Itemset], weights: NoisyWeights) -> None:
+    """An item's support is about a multiple of its weight: how nearly so is seen of all counted items.
+
+    Its variance is that of counts around their multiples, beyond what noise explains, and one standard error more.
+    Added is what noise makes of the multiple itself.
+    """
+    singles = [itemset for itemset in itemsets if len(itemset) == 1 and weights.values[itemset[0]] > 0]
+    counted = np.array([counts.support(itemset) for itemset in singles])
+    if len(singles) < _ENOUGH or counted.sum() <= 0:
+        return
+    values = np.array([weights.values[item] for (item,) in singles])
+    scale = float(counted.sum() / values.sum())
+    guesses, of_weights = scale * values, (scale * weights.deviation) ** 2
+    noise = np.array([counts.deviation(itemset) ** 2 for itemset in singles]) + of_weights
+    surplus = np.mean((counted - guesses) ** 2 - noise) + sqrt(2 * np.mean(noise**2) / len(singles))
+    spread = max(0.0, float(surplus / np.mean(guesses**2))) + float(noise.sum() / counted.sum() ** 2)
+    for itemset, guess in zip(singles, guesses.tolist(), strict=True):
+        counts.answers[itemset].beside = _as_count(counts, itemset, guess, 1 + of_weights + spread * guess**2)
+
+
+def _as_count(counts: Counts, itemset: Itemset, support: float, variance: float) -> Measure:
+    """The count that an item of this support has."""
+    weights, units = dict(counts.kind.terms(itemset)), counts.answers[EVERYBODY]
+    own, others = weights[itemset], weights.get(EVERYBODY, 0.0)
+    return Measure((support - others * units.mean) / own, (variance + others**2 * units.mean_variance) / own**2)

@@ -1,4 +1,4 @@
-"""Itemsets of several sizes from one search, and their order."""
+"""Itemsets of several sizes from one search, and their order; before a long one, how many there are at least."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.itemsets.counting.arrays import Bitmaps, Lists, Watch
-from dpmine.itemsets.counting.first_pass import items_together
 from dpmine.itemsets.counting.rows import in_parallel, streamed, thread_count
 from dpmine.itemsets.transactions.lists import ItemsetLists
 from dpmine.kernels import INSTRUCTIONS, kernel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
+    from dpmine.itemsets.counting.arrays import Rows
     from dpmine.itemsets.counting.field import Field
     from dpmine.itemsets.transactions.lists import Itemsets, ListRoom
 
@@ -226,3 +228,49 @@ def order_of(lists: ItemsetLists, ranks: NDArray[np.int64] | None = None) -> NDA
     cuts = np.searchsorted(ends, np.linspace(0, len(ranks), 1 + parts)[1:-1])
     in_parallel(sort, list(pairwise([0, *cuts.tolist(), levels])))
     return entries[1::2].copy()
+
+
+_MOST_MISSES = 8  # items that do not go with the others: then few more will
+
+
+def items_together(field: Field, threshold: int, most: int) -> int:
+    """The items of one frequent itemset: up to `most` of the most frequent items, as long as they go together."""
+    joined = _in_maps(field.where) if isinstance(field.where, Bitmaps) else _in_rows(field.where)
+    together = misses = 0
+    for item in reversed(range(len(field.where.labels))):
+        if joined(item, threshold):
+            together += 1
+        else:
+            misses += 1
+        if together == most or misses == _MOST_MISSES:
+            break
+    return together
+
+
+def _in_maps(maps: Bitmaps) -> Callable[[int, int], bool]:
+    """Whether an item goes with all those before it that did, as bitmaps tell."""
+    held = np.full(maps.width, ~np.uint64(0))
+
+    def joined(item: int, threshold: int) -> bool:
+        both = held & maps.words[item * maps.width : (item + 1) * maps.width]
+        if is_frequent := int(np.bitwise_count(both).sum()) >= threshold:
+            held[:] = both
+        return is_frequent
+
+    return joined
+
+
+def _in_rows(rows: Rows) -> Callable[[int, int], bool]:
+    """The same in rows, of which a unit may have several."""
+    held = np.ones(len(rows.units), np.bool_)
+
+    def joined(item: int, threshold: int) -> bool:
+        holders = rows.row_of[rows.item_starts[item] : rows.item_starts[item + 1]]
+        both = holders[held[holders]]
+        units = rows.units[both]
+        if is_frequent := int(np.count_nonzero(np.diff(units, prepend=-1))) >= threshold:
+            held[:] = False
+            held[both] = True
+        return is_frequent
+
+    return joined

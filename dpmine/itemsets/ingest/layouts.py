@@ -17,8 +17,13 @@ import pyarrow as pa
 from dpmine.errors import BadData
 from dpmine.io.arrow import as_text_type, can_be_item, can_be_key, is_boolean, is_integer, is_list, plain, type_name
 from dpmine.io.source import BasketSource, Columns, quoted
-from dpmine.itemsets.ingest.column_names import has_known_words_only, names_people, require_names, role_of
-from dpmine.itemsets.ingest.layout_advice import layout_advice
+from dpmine.itemsets.ingest.column_names import (
+    has_known_words_only,
+    layout_advice,
+    names_people,
+    require_names,
+    role_of,
+)
 from dpmine.itemsets.ingest.plain_values import has_form
 from dpmine.itemsets.transactions.memory import LINE
 from dpmine.markup import printable

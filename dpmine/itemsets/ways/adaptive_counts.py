@@ -21,7 +21,7 @@ from dpmine.io.python_values import items_at
 from dpmine.itemsets.best_first.bounds import Bounds, Errors
 from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts
 from dpmine.itemsets.best_first.holdings import Holdings
-from dpmine.itemsets.best_first.order import Goal, NoisyWeights, Search
+from dpmine.itemsets.best_first.order import Goal, NoisyWeights, Search, count_again, learn_from_weights
 from dpmine.itemsets.best_first.plan import (
     LEAST_COUNTS,
     Gauge,
@@ -30,9 +30,7 @@ from dpmine.itemsets.best_first.plan import (
     items_of_best,
     likely_shares,
 )
-from dpmine.itemsets.best_first.recount import count_again
 from dpmine.itemsets.best_first.together import Likely, Together
-from dpmine.itemsets.best_first.weighed import learn_from_weights
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.release.supports import LARGEST_SUPPORT, Consistency, SupportRelease
 from dpmine.itemsets.ways.basis import Basis

@@ -54,7 +54,13 @@ def test_sound_ones_are_not(exhibit: Exhibit) -> None:
 
 
 WHOLE: dict[str, Any] = {"pairs": 25, "steps": 5}
-FEW: dict[str, Any] = WHOLE if PROFILE is Profile.FULL else {"pairs": 10, "steps": 1}
+SHORT: dict[str, Any] = {"pairs": 10, "steps": 1}
+FEW: dict[str, Any] = WHOLE if PROFILE is Profile.FULL else SHORT
+
+
+def is_refuted(broken: Any) -> bool:
+    """A search of laws that refutes is certain, so a long one is left to where a short one shows nothing."""
+    return any(audit(broken.target, broken.claim, broken.family, **effort).refuted for effort in (SHORT, WHOLE))
 
 
 @every("name", lists())
@@ -67,17 +73,17 @@ def test_no_list_exceeds_its_claim(name: str) -> None:
 
 @every("name", broken_lists(), quick=6)
 def test_broken_lists_are_refuted(name: str) -> None:
-    broken = broken_lists()[name]
-    assert audit(broken.target, broken.claim, broken.family, **WHOLE).refuted
+    assert is_refuted(broken_lists()[name])
 
 
 @every("name", twins(), quick=3)
 def test_parts_keep_their_claims_and_their_twins_do_not(name: str) -> None:
     """From laws, so both verdicts are certain."""
-    sound, broken = (audit(each.target, each.claim, each.family, **WHOLE) for each in twins()[name])
+    kept, broken = twins()[name]
+    sound = audit(kept.target, kept.claim, kept.family, **WHOLE)
     assert not sound.refuted, str(sound)
     assert sound.measured > 0.5 * sound.evidence.claimed
-    assert broken.refuted, str(broken)
+    assert is_refuted(broken)
 
 
 @pytest.mark.slow

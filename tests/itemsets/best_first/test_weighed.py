@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Centred, Counts, Kind, Odd, Plain, Signed
-from dpmine.itemsets.best_first.order import NoisyWeights
-from dpmine.itemsets.best_first.weighed import learn_from_weights
+from dpmine.itemsets.best_first.order import NoisyWeights, learn_from_weights
 
 ITEMS, UNITS, DEVIATION = 60, 10_000, 100
 SUPPORTS = list(range(1000, 1000 + 50 * ITEMS, 50))

@@ -14,8 +14,7 @@ from support.oracles.itemsets import Units, all_supports, baskets_of
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.counting import lists
-from dpmine.itemsets.counting.first_pass import items_together
-from dpmine.itemsets.counting.lists import order_of
+from dpmine.itemsets.counting.lists import items_together, order_of
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.transactions.lists import ItemsetLists, ListRoom, by_size, taken, with_superset
 

@@ -17,13 +17,18 @@ WORDS = {
     for pattern, better in section.items()
 }
 """Expressions of what texts must not have, each with what to write instead."""
+_ANY = re.compile("|".join(pattern.pattern for pattern in WORDS), flags=re.IGNORECASE)
+"""One search where, as nearly always, there is nothing."""
 _END = re.compile(r"(?<=[.!?])[)*\"”]*\s+(?=[^\sa-z]|dpmine)")
 
 
 def unwanted_words(text: str, words: Mapping[re.Pattern[str], str] = WORDS) -> Iterator[tuple[int, str]]:
     """Lines of the text, from 0, and what is wrong there."""
+    line = text.replace("\n", " ")
+    if words is WORDS and not _ANY.search(line):
+        return
     for pattern, better in words.items():
-        for found in pattern.finditer(text.replace("\n", " ")):
+        for found in pattern.finditer(line):
             yield text.count("\n", 0, found.start()), f"{found[0]!r}: write {better}"
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from support.oracles.itemsets import baskets_of
 
 from dpmine.itemsets.best_first import holdings as module
-from dpmine.itemsets.best_first.cells import bounds_of_cells, nearest
 from dpmine.itemsets.best_first.holdings import Holdings
+from dpmine.itemsets.ways.basis import bounds_of_cells, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
