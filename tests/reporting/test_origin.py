@@ -173,7 +173,7 @@ def test_all_sentences_use_the_label(folder: Folder) -> None:
         "with differential privacy for each buyer",
         "Each buyer, with all data of that buyer.",
         "One buyer is one value of “customer”; rows without one are never used.",
-        "About 30 buying people (88.2 % of all) have",
+        "About 30 ±0 buying people (88.2 % of all) have",
         "All numbers together are right within ±",
         "Buying people, about",
         "Number of buying people in each range of “age”",

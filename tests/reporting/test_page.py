@@ -104,11 +104,11 @@ def test_what_stands_on_it(html: str) -> None:
         "Private results of shop",
         "7 results about 34 customers of “shop”, with differential privacy for each customer.",
         "by their outcomes the jobs came to ε = ",
-        "lead the 2 listed. About 30 customers (88.2 % of all) have each of them in a basket.",
+        "lead the 2 listed. About 30 ±0 customers (88.2 % of all) have each of them in a basket.",
         "Association rules, the surest first",
         "The most frequent range of “age”: ",
         "What to rely on? Each result has noise: random changes that protect each customer.",
-        "Where lines share values, the order is open. Rely on nothing about a single customer.",
+        "Where two lines overlap, the true order is open. Rely on nothing about a single customer.",
         "Can a single customer be exposed? Perhaps: this guarantee is too weak to exclude it.",
         "A weighted sum of 2 features predicts whether “rich” is true or false.",
         "A rule of thumb, not tested: guess that “rich” is true where “age” is 50 or more, else false.",
@@ -481,7 +481,7 @@ def listed(*supports: int | None) -> dict[str, Any]:
 def test_ranks_are_those_of_the_numbers_beside_them() -> None:
     body = body_of("top-itemset", listed(5, 9, 7, 9))
     largest = "b and d lead the 4 listed."
-    assert body.answer == f"{largest} About 9 units have each of them in a basket."
+    assert body.answer == f"{largest} About 9 ±1 units have each of them in a basket."
     assert [row[:3] for row in body.tables[0].rows] == [
         ("1", "b", "9"),
         ("1", "d", "9"),
@@ -493,7 +493,7 @@ def test_ranks_are_those_of_the_numbers_beside_them() -> None:
     assert drawn == ["b", "d", "c", "a"]
     assert "Ranks and bars follow the noisy numbers. " in body.remarks[0]
     # the other one that leads; 7 ± 1 ends at 8, where 9 ± 1 begins
-    rival = "1 other of the list may truly be first, because the intervals overlap."
+    rival = "1 other of the list may truly be first: its interval overlaps with that of the first."
     assert body.sure.startswith(f"Each number is right within ±1 units, with probability 95 %. {rival}")
 
 
@@ -662,10 +662,10 @@ def test_the_column_says_whether_bins_hold_whole_numbers(folder: Folder) -> None
 def test_how_sure_a_density_is() -> None:
     document = {**density(0.2, 0.5, 0.3), "rows_per_unit": 1, "count_error": 40}
     assert body_of("histogram", document).sure.startswith(
-        "Each number is right within ±40 units, with probability 95 %. 2 other bars may truly be first, because "
+        "Each number is right within ±40 units, with probability 95 %. 2 other bars may truly be first: "
     )
     sure = body_of("histogram", {**document, "count_error": 14}).sure  # 50 ± 14 is above 20 ± 14, not above 30 ± 14
-    assert "1 other bar may truly be first, because" in sure
+    assert "1 other bar may truly be first: " in sure
     sure = body_of("histogram", {**document, "count_error": 10}).sure  # one ends where it begins
     assert "may truly be first" not in sure
     table = body_of("histogram", document).tables[0]

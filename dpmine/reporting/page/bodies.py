@@ -67,7 +67,7 @@ def _histogram(document: Document, words: UnitWords) -> Body:
     if rows_per_unit:
         kept = "a random one counts" if rows_per_unit == 1 else f"{rows_per_unit} random ones count"
         meaning = f"{meaning} Where a {words.one} has several rows in the input, {kept}."
-    sure, error = "", 0.0
+    sure, margin, error = "", "", 0.0
     if document.has("count_error"):
         error = document.number("count_error")
         first, *others = sorted(counts, reverse=True)
@@ -75,9 +75,10 @@ def _histogram(document: Document, words: UnitWords) -> Body:
         beyond = f"The first bar is “{names[0]}”, the last “{names[-1]}”."
         around = ceil(error + max(abs(n - round(n)) for n in counts))  # the numbers are shown rounded
         sure = f"Each number is right within ±{around:,} {counted}, {CERTAIN}.{rivals} {beyond}"
+        margin = f"±{around:,} "
         columns[INTERVAL] = [f"{max(0, round(n) - around):,} to {round(n) + around:,}" for n in counts]
     return Body(
-        f"The most frequent range of {column}: {_peak(names, counts, shares, counted)}",
+        f"The most frequent range of {column}: {_peak(names, counts, shares, f'{margin}{counted}')}",
         sure or "Every number has noise; its size is not in the stored result.",
         steps(caption, edges, counts, (spaced(document["column"]), f"{counted}, with noise"), error),
         tables=(PageTable("The ranges in numbers", columns, meaning=meaning),),
@@ -176,8 +177,8 @@ def _hypothesis(document: Document, words: UnitWords) -> Body:
     label, rule = quoted(document["label"]), _in_words(document["hypothesis"])
     answer = f"A rule of thumb, not tested: guess that {label} is {_value(second)} where {rule}, else {_value(first)}."
     sure = (
-        f"Do not rely on it for a single {words.one}. Another "
-        f"may fit better: this one was chosen with noise. {_NOT_MEASURED}"
+        f"Do not rely on it for a single {words.one}. Another rule may fit better, because this one was chosen with "
+        f"noise. {_NOT_MEASURED}"
     )
     holds = [f"{spaced(document['label'])} is {_value(each)}" for each in (second, first)]
     return Body(answer, sure, decision("The chosen rule", rule.translate(_UNQUOTED), holds), remarks=(chosen,))

@@ -74,7 +74,10 @@ def names_of(items: Sequence[Label]) -> str:
 def possibly_larger(low: float, uppers: Sequence[float], others: tuple[str, str]) -> str:
     """A sentence on the others whose interval ends above `low`, the lower end of the first; "" where there is none."""
     count = sum(upper > low for upper in uppers)
-    return f" {count} {others[count > 1]} may truly be first, because the intervals overlap." if count else ""
+    if not count:
+        return ""
+    overlap = "its interval overlaps" if count == 1 else "their intervals overlap"
+    return f" {count} {others[count > 1]} may truly be first: {overlap} with that of the first."
 
 
 def spaced(name: object) -> str:

@@ -74,7 +74,7 @@ def _numbered(rows: Sequence[Document], words: UnitWords, *, together: bool) -> 
         "result's files keep."
     )
     return Body(
-        f"{_leads(leaders, len(rows))}. About {first:,} {words.many}{share} have {these} in a basket.",
+        f"{_leads(leaders, len(rows))}. About {first:,} ±{error:,} {words.many}{share} have {these} in a basket.",
         f"{'All numbers together are' if together else 'Each number is'} right within ±{error:,} {words.many}"
         f"{around}, {CERTAIN}.{_rivals(rows)}",
         *_support_charts(rows, names, words, together=together),
