@@ -76,8 +76,8 @@ def itemset_supports(
         size: items in an itemset: 2, a range "2-3", or "all".
         min_support: a count of units: an integer, or text such as "100". Any other number is a share of the units:
             0.01, "1.0", "1/3", "2%". Shares are compared as floats, so 5 of 6 units reach 5/6.
-        as_fraction: whether supports are shares of the units instead of counts. A lift computed from them needs units
-            with one basket each: see `TopItemsets.rules`.
+        as_fraction: whether supports are shares of the units instead of counts. `dpmine.frequent_patterns` makes rules
+            of shares; their lift needs units with one basket each: see `TopItemsets.rules`.
         catalogue: a list of items; others are left out. None: all items that occur.
         maximal: list only itemsets of which no superset has the least support.
         closed: list only itemsets of which no superset has the same support.

@@ -94,8 +94,9 @@ def role_of(name: str) -> str | None:
 _OF_OBJECTS = "Of objects, give unit= and item= (one item per row), items= (lists), one_hot=True or df.astype(bool)."
 _OF_TEXT = (
     "Two commands are likely: `unit=COL` `item=COL` (one row per item), or `attributes=True` (one row per person, "
-    "whose items are COL=VALUE). If each line is a basket, say `input_format='baskets'`. `one_hot=True` is not for "
-    "lists of items: it needs one column per item, with its name in the header, and 0 or 1 in each row."
+    "whose items are COL=VALUE). If each line is a basket, say `input_format='baskets'`, with `delimiter=','` where "
+    "commas separate items, not blanks. `one_hot=True` is not for lists of items: it needs one column per item, with "
+    "its name in the header, and 0 or 1 in each row."
 )
 _MOST_LOOKED_AT = 1000  # columns
 
