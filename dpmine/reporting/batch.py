@@ -113,7 +113,7 @@ class Report(ShownAsText):
         day: when the run was started, in UTC. No time of day: two runs in a row would reveal how long the first took.
         timeline: all windows of recurring jobs; None for jobs that run once.
         others: of windows that the same run caught up with, before this one.
-        rejected: why the budget let no further window run; "" for none.
+        rejected: why no further window was run, by the budget or an unreadable input; "" for none.
         waiting: why windows were not run for which it is too early; "" for none.
         lost: which jobs of other windows earlier runs charged without a result, and what to do; "" for none.
         checked: what was found in the ledger before the run; "" where there was none.

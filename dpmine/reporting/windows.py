@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, NotReady
+from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, NotReady, UnreadableFile
 from dpmine.ledger.budget import name_and_part
 from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.results import SharedResults
@@ -183,8 +183,9 @@ class WindowRun:
     def run(self, *, watch: Watcher, retry: bool) -> Report:
         """Catch up with what was missed, the earliest window first, then run the one that is asked for.
 
-        Where the budget rejects a window, those after it are not run; others are not for which it is too early. The
-        report is that of the last one that was. Raises as `run_batch`, and NotReady, where no window could be run.
+        Where the budget rejects a window, or an input cannot be read, those after it are not run; others are not for
+        which it is too early. The report is that of the last one that was. Raises as `run_batch`, and NotReady, where
+        no window could be run.
 
         Where results are kept in the ledger, one machine runs after another, and each has the results of the others.
         """
@@ -211,6 +212,9 @@ class WindowRun:
                 if not reports:
                     raise
                 rejected = _rejection(window, error)
+                break
+            if window != windows[-1] and any(isinstance(each.error, UnreadableFile) for each in reports[-1].outcomes):
+                rejected = f"Windows after {window} are not run, and not charged: an input cannot be read."
                 break
         *others, last = reports
         # A job that stopped after its charge, in an earlier run, was that run's failure.

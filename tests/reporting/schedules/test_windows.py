@@ -88,6 +88,19 @@ def test_what_was_missed_is_caught_up_the_earliest_first(shop: Shop) -> None:
     assert shop.charged[4:] == ["2025-W03"]
 
 
+def test_an_input_that_cannot_be_read_costs_one_window(shop: Shop) -> None:
+    shop.run("2025-W04")
+    path = shop.path / "sales.parquet"
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + bytes(60) + content[64:])
+    error = shop.fails("2025-W07")
+    assert "Windows after 2025-W05 are not run, and not charged: an input cannot be read." in error.__notes__
+    assert shop.charged == ["2025-W04", "2025-W05"]
+    path.write_bytes(content)
+    shop.run("2025-W07")
+    assert shop.charged[2:] == ["2025-W06", "2025-W07"]
+
+
 def test_a_start_says_what_was_missed(shop: Shop) -> None:
     shop.schedule["start"] = "2025-W03"
     shop.run("2025-W05")
