@@ -183,7 +183,7 @@ class WindowRun:
     def run(self, *, watch: Watcher, retry: bool) -> Report:
         """Catch up with what was missed, the earliest window first, then run the one that is asked for.
 
-        Where the budget rejects a window, or an input cannot be read, those after it are not run; others are not for
+        Where the budget rejects a window, or an input cannot be read, those after it are not run. Nor are those for
         which it is too early. The report is that of the last one that was. Raises as `run_batch`, and NotReady, where
         no window could be run.
 
