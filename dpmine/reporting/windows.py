@@ -155,7 +155,7 @@ class WindowRun:
             return ""
         names, window = ", ".join(repr(job.name) for job in lost), lost[0].scheduled and lost[0].scheduled.window
         return (
-            f"Charged in an earlier run, without a result: {names}. To run a window again, which is charged once more: "
+            f"Charged without a result: {names}. To run a window again, which is charged once more: "
             f"`window={window!r}` with `retry=True`."
         )
 

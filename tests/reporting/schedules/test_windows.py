@@ -379,7 +379,7 @@ def test_what_one_run_lost_is_named_until_it_is_run_again(shop: Shop, monkeypatc
     report = shop.run("2025-W04")
     assert [outcome.summary for outcome in report.others] == ["job 'Items 2025-W03': done"]
     assert shop.charged == ["2025-W03"] * 2 + ["2025-W04"] * 2
-    lost = "Charged in an earlier run, without a result: 'Pairs 2025-W03'."
+    lost = "Charged without a result: 'Pairs 2025-W03'."
     for window in ("2025-W04", "2025-W05"):
         with pytest.raises(BadData, match=lost):
             shop.run(window).raise_failures()
