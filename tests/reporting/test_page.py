@@ -111,7 +111,7 @@ def test_what_stands_on_it(html: str) -> None:
         "Where two lines overlap, the true order is open. Rely on nothing about a single customer.",
         "Can a single customer be exposed? Perhaps: this guarantee is too weak to exclude it.",
         "A weighted sum of 2 features predicts whether “rich” is true or false.",
-        "A rule of thumb, not tested: guess that “rich” is true where “age” is 50 or more, else false.",
+        "Rule of thumb, not tested: where “age” is 50 or more, “rich” is true; elsewhere it is false.",
         "A model for “rich” that reached the target.",
         "Had the data of any one customer been entirely different,",
         "The number of customers, which counts as public and may be named on this page.",
@@ -517,7 +517,7 @@ def test_a_rule_about_a_count_names_a_count(folder: Folder) -> None:
     column = table.column_names.index("age")
     pq.write_table(table.set_column(column, "age", ages), folder.path / "people.parquet")
     html = render(folder.run(job(**RULE | {"grid": "998"})), today=DAY)
-    assert "“rich” is true where “age” is 50 or more, else false." in html
+    assert "where “age” is 50 or more, “rich” is true; elsewhere it is false." in html
 
 
 @pytest.mark.parametrize(
@@ -534,7 +534,7 @@ def test_a_rule_about_a_count_names_a_count(folder: Folder) -> None:
 def test_rules_are_said_in_words(rule: str, words: str) -> None:
     document = {"mechanism": "exponential", "class": {"name": "stumps"}, "classes": [False, True], "label": "sent_back"}
     body = body_of("hypothesis", {**document, "hypothesis": rule}, UnitWords.read("customer"))
-    assert body.answer == f"A rule of thumb, not tested: guess that “sent back” is true where {words}, else false."
+    assert body.answer == f"Rule of thumb, not tested: where {words}, “sent back” is true; elsewhere it is false."
     assert body.sure.startswith("Do not rely on it for a single customer. ")
     assert body.picture is not None
     assert "sent back is true" in body.picture.narrow

@@ -65,8 +65,8 @@ def _histogram(document: Document, words: UnitWords) -> Body:
         f"brought it below 0. Share: of the noisy sum of this column, not of all {counted}."
     )
     if rows_per_unit:
-        kept = "a random one counts" if rows_per_unit == 1 else f"{rows_per_unit} random ones count"
-        meaning = f"{meaning} Where a {words.one} has several rows in the input, {kept}."
+        kept = "one of them, drawn at random, counts" if rows_per_unit == 1 else f"{rows_per_unit} random ones count"
+        meaning = f"{meaning} Should a {words.one} have several rows in this input, {kept}. All are protected."
     sure, margin, error = "", "", 0.0
     if document.has("count_error"):
         error = document.number("count_error")
@@ -74,7 +74,8 @@ def _histogram(document: Document, words: UnitWords) -> Body:
         rivals = possibly_larger(first - error, [other + error for other in others], ("other bar", "other bars"))
         beyond = f"The first bar is “{names[0]}”, the last “{names[-1]}”."
         around = ceil(error + max(abs(n - round(n)) for n in counts))  # the numbers are shown rounded
-        sure = f"Each number is right within ±{around:,} {counted}, {CERTAIN}.{rivals} {beyond}"
+        empty = " A bar at 0 does not mean that there are none." if min(counts) <= 0 else ""
+        sure = f"Each number is right within ±{around:,} {counted}, {CERTAIN}.{rivals}{empty} {beyond}"
         margin = f"±{around:,} "
         columns[INTERVAL] = [f"{max(0, round(n) - around):,} to {round(n) + around:,}" for n in counts]
     return Body(
@@ -175,7 +176,7 @@ def _hypothesis(document: Document, words: UnitWords) -> Body:
         return Body("No rule stands out clearly enough to be shown.", "No rule led by enough.", remarks=(chosen,))
     first, second = _two(document.labels("classes"))
     label, rule = quoted(document["label"]), _in_words(document["hypothesis"])
-    answer = f"A rule of thumb, not tested: guess that {label} is {_value(second)} where {rule}, else {_value(first)}."
+    answer = f"Rule of thumb, not tested: where {rule}, {label} is {_value(second)}; elsewhere it is {_value(first)}."
     sure = (
         f"Do not rely on it for a single {words.one}. Another rule may fit better, because this one was chosen with "
         f"noise. {_NOT_MEASURED}"
