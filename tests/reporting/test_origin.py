@@ -177,7 +177,7 @@ def test_all_sentences_use_the_label(folder: Folder) -> None:
         "All numbers together are right within ±",
         "Buying people, about",
         "Number of buying people in each range of “age”",
-        "For k buying people, the ε is k times as large.",
+        "For k buying people, the ε is k times as large, and the δ grows faster.",
         "The budget of shop, for each buyer",
     ):
         assert said in text, said
