@@ -124,7 +124,7 @@ def test_what_a_search_came_to_is_no_guarantee(tmp_path: Path) -> None:
     said = json.loads((folder / "guarantees.json").read_text())
     assert said["results_together"]["epsilon"] < said["guarantee"]["epsilon"] == 1000
     page = (tmp_path / "page.html").read_text()
-    assert re.search(r'class="together">ε\s*=\s*1,?000', page)
+    assert re.search(r'class="together"><strong>ε\s*=\s*1,?000', page)
     assert "by their outcomes the jobs came to" in page
     registry = json.loads((folder / "registry.json").read_text())
     assert registry["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] == 1000
