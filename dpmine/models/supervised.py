@@ -187,7 +187,7 @@ def checked_codes(
 def classes_note(classes: Sequence[object] | Labels | None) -> str:
     """The guarantee's note on the classes, given `classes` of `checked_labels` or `checked_codes`."""
     if classes is None:
-        return "the classes to predict are taken as public, and that two occur: data with other classes are rejected"
+        return "the two classes that occur are taken as public: data with other classes are rejected"
     if len(classes) > 2:
         return "the classes are public; a label that is none of them, or missing, counts as the first"
     return "the two classes are public; a label that is neither, or missing, counts as the first"

@@ -45,7 +45,7 @@ def test_owner_period_and_inputs(folder: Folder) -> None:
         "Inputs, owner, period and number are as the job file states them;",
         "Whom to ask? Sales department.",
         "Day of the run 2030-01-02 (UTC)",
-        "Responsible: Sales department, the owner according to the job file.",
+        "The owner, according to the job file: Sales department.",
         f"Job file jobs.toml, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}",
         "Software dpmine 1.0.0rc1",
     ):

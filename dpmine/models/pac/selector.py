@@ -60,7 +60,7 @@ _FORMAT = "dpmine hypothesis"
 _EXACT_PARAMETERS = ("lower", "upper")
 _COUNT_PARAMETERS = ("grid", "width", "resolution")
 _MOST_COLUMNS = 10**6  # each gets a name: a file must not ask for endless memory
-_CLASS_NOTE = "the hypothesis class is public"
+_CLASS_NOTE = "which rules could be chosen (the hypothesis class) is public"
 
 DEFAULT_MECHANISM = "max_of_exponentials"
 """Never worse than the exponential mechanism, and it needs no lead.

@@ -62,7 +62,7 @@ def _histogram(document: Document, words: UnitWords) -> Body:
     chosen = f", chosen by {spaced(document['mechanism'])} among {among}" if document.has("mechanism") else ""
     meaning = (
         f"{counted.capitalize()}, about: how many {counted} have a value in the range, with noise; 0 where noise "
-        f"brought it below 0. Share: of the noisy sum of this column, not of all {counted}."
+        f"brought it below 0. Share: of this column’s sum before rounding, not of all {counted}."
     )
     if rows_per_unit:
         kept = "one of them, drawn at random, counts" if rows_per_unit == 1 else f"{rows_per_unit} random ones count"
