@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dpmine.io.arrow import VERIFIED, integer_array, integers_or, is_integer, is_text, valid_texts
+from dpmine.io.arrow import VERIFIED, integer_array, integers_or, is_text, valid_texts
 from dpmine.io.files import READ_ERRORS
 from dpmine.io.sources.parquet import read_footer
 
@@ -93,7 +93,7 @@ def _is_same(kind: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def _widened(column: pa.Array) -> pa.Array:
-    if is_integer(column.type):
+    if pa.types.is_integer(column.type):
         return column.cast(pa.int64())
     return column.cast(pa.large_string()) if is_text(column.type) else column
 

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from dpmine.errors import UnreadableFile
-from dpmine.io.arrow import is_integer, is_text
+from dpmine.io.arrow import is_text
 from dpmine.io.files import READ_ERRORS, Encrypted, reason, shown_name
 from dpmine.io.source import ArrowSource
 from dpmine.io.sources.parquet import partition_keys, read_footer
@@ -191,7 +191,7 @@ class SparkSource:
 
 def _item(column: Column, kind: pa.DataType) -> Column:
     """Integers of one width, or texts."""
-    if is_integer(kind):
+    if pa.types.is_integer(kind):
         return column.cast("bigint")
     if not is_text(kind):
         return column.cast("string") if pa.types.is_null(kind) else column
