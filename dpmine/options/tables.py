@@ -340,7 +340,9 @@ OPTIONS = {
     "hypothesis": HYPOTHESIS,
 }
 """By the name of the command, which is the kind of a job; in the order in which `--help` lists them."""
-IN_JOBS_ALONE = {"compare": COMPARE}
+IN_JOBS_ALONE = {
+    "compare": COMPARE,
+}
 """By the kind of a job that is no command."""
 _KEYS = {
     option.parameter or name: name

@@ -93,6 +93,10 @@ class Job(ABC):
     """The keys that a job file may have; a subclass names those that are not in the table."""
     loss: ClassVar[str] = "epsilon"
     """The option that says how much ε the job may be charged."""
+    procedure: ClassVar[str] = ""
+    """For evidence: how results come about that name no mechanism; {} stands for the option `method`."""
+    learns: ClassVar[bool] = False
+    """Whether it releases a model, and not statistics."""
 
     name: str
     source: str
