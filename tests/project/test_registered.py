@@ -26,9 +26,8 @@ from dpmine.options.names import FORMS, Registered, typed_names
 from dpmine.options.tables import TOP_ITEMSET
 from dpmine.reporting.jobs.kinds import KINDS
 from dpmine.selection.mechanisms.mechanism import Mechanism
-from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
-from dpmine.selection.recommend import _FIELDS
+from dpmine.selection.recommend import _FIELDS, MECHANISMS
 from fuzz.kernels import SHAPES
 
 if TYPE_CHECKING:
