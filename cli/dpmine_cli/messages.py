@@ -99,8 +99,9 @@ def staying() -> str:
 
 def on_one_line(text: str) -> str:
     """A message without line breaks, and without characters of a name in it that a terminal would obey."""
-    words = " ".join(text.split())
-    return words if words.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
+    from dpmine.markup import printable
+
+    return printable(" ".join(text.split()))
 
 
 def _charges() -> int:
