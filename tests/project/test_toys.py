@@ -293,10 +293,6 @@ class OfJob(Kind):
     """A noisy number of rows."""
 
     edits = (
-        Edit(
-            "dpmine/options/tables.py",
-            {'}\n"""By the kind of a job that': '    "toy": {**SOURCE, "epsilon": EPSILON, "neighbors": RELATION},'},
-        ),
         made("dpmine/reporting/jobs/NAME.py", "job.py"),
         Edit(
             "dpmine/reporting/jobs/kinds.py",

@@ -10,20 +10,23 @@ from dpmine.exact.noise import discrete_laplace_of_scale
 from dpmine.io.open import open_source
 from dpmine.io.source import Columns
 from dpmine.ledger.charging import ROW
+from dpmine.options.option import EPSILON, RELATION, SOURCE
 from dpmine.parameters import positive
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.jobs.job import Job, Released
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from dpmine.ledger.charging import Account
+    from dpmine.options.option import Option
 
 
 class ToyJob(Job):
     """A noisy number of rows."""
 
     kind: ClassVar[str] = "toy"
+    table: ClassVar[Mapping[str, Option]] = {**SOURCE, "epsilon": EPSILON, "neighbors": RELATION}
     procedure: ClassVar[str] = "a noisy number"
     notices: ClassVar[tuple[str, ...]] = ()
 
