@@ -49,6 +49,7 @@ def lacking(name: str, kind: type[Mechanism | Way]) -> list[str]:
         "an oracle": name in OF_MECHANISMS or any(key.startswith(f"{name},") for key in lists()),
         "a broken twin": has_twin(kind),
         "its name in --mechanism": typed_names(name) in re.split(r"[ ,.]+", TOP_ITEMSET["mechanism"].help),
+        "a sentence for help()": not issubclass(kind, Way) or f'- "{name}": ' in (dpmine.top_itemset.__doc__ or ""),
         "options for its fields": issubclass(kind, Way) or set(OWN_FIELDS) >= own_fields(kind),
         "a line of the page": re.search(rf"`(?:{name}|{typed_names(name)})`", CHOOSING) is not None,
     }
@@ -172,4 +173,5 @@ class ToyWay(ByMechanism):
 def test_all_that_is_missing_is_named() -> None:
     rest = ["an oracle", "a broken twin", "its name in --mechanism", "options for its fields", "a line of the page"]
     assert lacking("toy", Toy) == ["a proof note", *rest]
-    assert lacking("toy_way", ToyWay) == ["a proof note", *(what for what in rest if "fields" not in what)]
+    rest[3] = "a sentence for help()"
+    assert lacking("toy_way", ToyWay) == ["a proof note", *rest]

@@ -90,7 +90,7 @@ class OfWay(Kind):
         made("dpmine/itemsets/ways/NAME.py", "way.py"),
         Edit(
             "dpmine/options/names.py",
-            {')\n"""What chooses a list': '    Named("toy", "dpmine.itemsets.ways.toy:Toy"),'},
+            {')\n"""What chooses a list': '    Named("toy", "dpmine.itemsets.ways.toy:Toy", about="the first"),'},
         ),
         Edit("docs/proofs/NAME.md", {"": "# Toy\n"}, ("a proof note",)),
         Edit(
