@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from dpmine_cli.messages import output_begins, undoing
-from dpmine_cli.options import Format, as_typed
+from dpmine_cli.messages import as_typed, output_begins, undoing
+from dpmine_cli.options import Format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
