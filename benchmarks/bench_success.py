@@ -24,8 +24,7 @@ from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.read import read_transactions
 from dpmine.privacy import Neighbors
 from dpmine.selection.distributions.profile import Profile
-from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.recommend import recommend, usable
+from dpmine.selection.recommend import MECHANISMS, recommend, usable
 from dpmine.selection.universes.protocol import MANY_DUMMIES
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import dpmine
-from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.recommend import MECHANISMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

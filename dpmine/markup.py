@@ -19,9 +19,9 @@ MOST_ROWS = 50
 
 
 def printable(name: object) -> str:
-    """An item, a column or another name on one line, whatever characters it holds."""
+    """An item, a column or another name on one line: characters that a terminal would obey are escaped, as in JSON."""
     text = str(name)
-    return text if text.isprintable() else json.dumps(text)[1:-1]
+    return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def html_table(columns: Sequence[str], rows: Sequence[Sequence[str]], remarks: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.transactions.interface import Baskets
 from dpmine.itemsets.transactions.lists import ListRoom
-from dpmine.kernels import TO_WRITE, declared, kernel
+from dpmine.kernels import TO_WRITE, argument_kinds, kernel
 from fuzz.choices import Choices
 from fuzz.oracle import Refused, ask, require
 
@@ -84,7 +84,7 @@ def _arguments(name: str, choices: Choices) -> list[Any]:
     known = {"n": n, "r": r, "c": c, "b": b, "x": min(b, n), "first": first, "end": end}
     known |= {"number": choices.one(_NUMBERS), "bits": choices.byte() % 34}
     arguments: list[Any] = []
-    for kind, shape in zip(declared(name), SHAPES[name].split(), strict=True):
+    for kind, shape in zip(argument_kinds(name), SHAPES[name].split(), strict=True):
         value = int(eval(shape, {"__builtins__": {}}, known))
         if choices.byte() % 32 == 1:
             value += choices.byte() % 3 - 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from support.cases import every
 
 import dpmine
-from dpmine.markup import MOST_ROWS, html_table
+from dpmine.markup import MOST_ROWS, html_table, printable
 from dpmine.planning.accounting import plan_noise, plan_runs
 from dpmine.planning.lists import plan_list
 
@@ -21,6 +21,11 @@ def test_cells_columns_and_remarks_are_escaped() -> None:
     html = html_table([HOSTILE], [[HOSTILE]], [HOSTILE])
     assert "<script" not in html
     assert html.count("&lt;script&gt;") == 3
+
+
+def test_only_characters_that_a_terminal_would_obey_are_escaped() -> None:
+    assert printable('Käse "Brie"\n\x1b[31m\u202e') == r'Käse "Brie"\n\u001b[31m\u202e'
+    assert printable("שלום") == "שלום"
 
 
 def test_no_table_without_rows_and_the_first_of_many() -> None:

@@ -24,7 +24,7 @@ from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.itemsets.ways.way import ListTerms
 from dpmine.options.names import AUTO
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.recommend import MECHANISMS
 from dpmine.selection.universes.ranking import Ranking
 
 if TYPE_CHECKING:

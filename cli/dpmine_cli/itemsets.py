@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpmine_cli.options import Format, as_typed
+from dpmine_cli.messages import as_typed
+from dpmine_cli.options import Format
 
 if TYPE_CHECKING:
     import pandas as pd

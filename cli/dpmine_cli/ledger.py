@@ -39,7 +39,7 @@ def grant(line: CommandLine) -> None:
 
         line.messages.notice(first_grant("ledger", dataset, budget.granted))
     if budget.granted.delta == 0 and budget.entries == 1 and line.delta is None:
-        from dpmine.selection.mechanisms.registry import MECHANISMS
+        from dpmine.selection.recommend import MECHANISMS
 
         pure = [name.replace("_", "-") for name, kind in MECHANISMS.items() if kind.private and not kind.approximate]
         line.messages.notice(

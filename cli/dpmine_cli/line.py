@@ -17,8 +17,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from dpmine.options.option import OF_SOURCE
-from dpmine_cli.messages import Messages
-from dpmine_cli.options import OPTIONS, Format, as_typed, typed
+from dpmine_cli.messages import Messages, as_typed
+from dpmine_cli.options import OPTIONS, Format, typed
 from dpmine_cli.output import Destination
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterable, Iterator
     from types import FrameType, TracebackType
 
@@ -99,8 +100,46 @@ def staying() -> str:
 
 def on_one_line(text: str) -> str:
     """A message without line breaks, and without characters of a name in it that a terminal would obey."""
-    words = " ".join(text.split())
-    return words if words.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
+    from dpmine.markup import printable
+
+    return printable(" ".join(text.split()))
+
+
+def as_typed(text: str) -> str:
+    """A text of the library, with options as they are typed."""
+    from dpmine.options.tables import REFERENCE
+
+    return REFERENCE.sub(_typed_reference, text)
+
+
+def _typed_reference(found: re.Match[str]) -> str:
+    from dpmine_cli.options import FLAGS, OTHERWISE
+
+    name, value = found.groups()
+    flag = OTHERWISE.get((name, value)) or FLAGS.get(name)
+    if flag is None:
+        return found[0]
+    if value is None:
+        return f"{name} ({flag})"
+    return flag if value in {"…", "True"} or (name, value) in OTHERWISE else f"{flag} {_typed_value(name, value)}"
+
+
+def _typed_value(name: str, value: str) -> str:
+    """An option's value in Python as it is typed; what stands for one, such as COL, as it is."""
+    from ast import literal_eval
+    from shlex import quote
+
+    from dpmine.options.names import typed_names
+
+    try:
+        known = literal_eval(value)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # a user's name may stand in a message
+        return value
+    if isinstance(known, list | tuple):
+        return ",".join(map(str, known))
+    if not isinstance(known, str) or not known.isprintable():
+        return value
+    return typed_names(known) if name == "mechanism" else quote(known)
 
 
 def _charges() -> int:
@@ -181,8 +220,6 @@ class Messages:
 
     def warn(self, text: str) -> None:
         """One line, quiet or not: for what the reader must not miss."""
-        from dpmine_cli.options import as_typed
-
         self._close()
         with suppress(OSError, ValueError):  # stderr is closed
             print(f"dpmine: {on_one_line(as_typed(text))}", file=sys.stderr)

@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dpmine.options.names import MECHANISMS, typed_names
 from dpmine.options.option import OF_SOURCE, Option
-from dpmine.options.tables import OF_ATTRIBUTES, REFERENCE
+from dpmine.options.tables import OF_ATTRIBUTES
 from dpmine.options.tables import OPTIONS as OF_JOBS
-
-if TYPE_CHECKING:
-    import re
 
 
 class Format(StrEnum):
@@ -204,39 +200,9 @@ _TABLES = {
 }
 OPTIONS = {name: _spelled(table) for name, table in _TABLES.items()}
 """By the name of the command, in the order in which `--help` lists them."""
-_FLAGS = {option.parameter or name: option.flags[0] for table in OPTIONS.values() for name, option in table.items()} | {
+FLAGS = {option.parameter or name: option.flags[0] for table in OPTIONS.values() for name, option in table.items()} | {
     "feature_bounds": "--lower, --upper"
 }
 """By the names that the library's messages use."""
-_OTHERWISE = {("catalogue", "'from-data'"): "--catalogue-from-data"}
-
-
-def as_typed(text: str) -> str:
-    """A text of the library, with options as they are typed."""
-    return REFERENCE.sub(_typed_reference, text)
-
-
-def _typed_reference(found: re.Match[str]) -> str:
-    name, value = found.groups()
-    flag = _OTHERWISE.get((name, value)) or _FLAGS.get(name)
-    if flag is None:
-        return found[0]
-    if value is None:
-        return f"{name} ({flag})"
-    return flag if value in {"…", "True"} or (name, value) in _OTHERWISE else f"{flag} {_typed_value(name, value)}"
-
-
-def _typed_value(name: str, value: str) -> str:
-    """An option's value in Python as it is typed; what stands for one, such as COL, as it is."""
-    from ast import literal_eval
-    from shlex import quote
-
-    try:
-        known = literal_eval(value)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # a user's name may stand in a message
-        return value
-    if isinstance(known, list | tuple):
-        return ",".join(map(str, known))
-    if not isinstance(known, str) or not known.isprintable():
-        return value
-    return typed_names(known) if name == "mechanism" else quote(known)
+OTHERWISE = {("catalogue", "'from-data'"): "--catalogue-from-data"}
+"""The flags of values that have one of their own."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from dpmine_cli.messages import output_begins, undoing
-from dpmine_cli.options import Format, as_typed
+from dpmine_cli.messages import as_typed, output_begins, undoing
+from dpmine_cli.options import Format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -285,10 +285,10 @@ def _field(value: object) -> object:
 
 def target(path: Path) -> Path:
     """The destination: a stream or a file. Raises UnreadableFile where it cannot be written."""
-    from dpmine.io.atomic import file_target, unwritable
+    from dpmine.io.atomic import unwritable, writable_target
 
     if not _is_stream(path):
-        return file_target(path, guard=guard)
+        return writable_target(path, guard=guard)
     number = _descriptor(path)
     if _is_open_for_writing(number) if number is not None else os.access(path, os.W_OK):
         return path
@@ -354,7 +354,7 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
     An interrupt leaves no temporary file. Raises UnreadableFile.
     """
     from dpmine.errors import UnreadableFile
-    from dpmine.io.atomic import written_whole
+    from dpmine.io.atomic import atomic_file
 
     try:
         if _is_stream(path):
@@ -362,7 +362,7 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
             with _stream(path) as stream:
                 yield stream
         else:
-            with written_whole(path, guard=guard, ready=output_begins) as file:
+            with atomic_file(path, guard=guard, ready=output_begins) as file:
                 yield file
     except OSError:
         raise UnreadableFile(f"Cannot write '{path}': is the disk full?") from None

@@ -18,7 +18,7 @@ from typer.exceptions import TyperException
 
 from dpmine_cli import itemsets, ledger, messages, models, plan, report
 from dpmine_cli.line import Group, Version, add
-from dpmine_cli.options import OPTIONS, as_typed, typed
+from dpmine_cli.options import OPTIONS, typed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -275,8 +275,8 @@ def explained(text: str, arguments: Sequence[str]) -> str:
     if rest.startswith(_REQUIREMENT):
         for key, option in _table(arguments).items():
             if name in {key, option.parameter}:
-                return as_typed(f"{option.flags[0]} {rest}")
-    return as_typed(text)
+                return messages.as_typed(f"{option.flags[0]} {rest}")
+    return messages.as_typed(text)
 
 
 def _words(arguments: Sequence[str]) -> list[str]:

@@ -43,9 +43,8 @@ from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.parameters import Number, positive, probability
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.mechanism import unit_reach
-from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
-from dpmine.selection.recommend import unknown
+from dpmine.selection.recommend import MECHANISMS, unknown
 from dpmine.selection.top_k import LimitedDomainTopK, OneShot, Peeling, TopK
 
 if TYPE_CHECKING:

@@ -48,11 +48,6 @@ def is_boolean(kind: pa.DataType) -> bool:
     return bool(kind.id == _BOOLEAN)
 
 
-def is_integer(kind: pa.DataType) -> bool:
-    """Whether values are integers of any width."""
-    return bool(pa.types.is_integer(kind))
-
-
 def is_mixed(kind: pa.DataType) -> bool:
     """Whether values are labels of Python values."""
     return bool(pa.types.is_large_binary(plain(kind)))
@@ -80,7 +75,7 @@ def plain(kind: pa.DataType) -> pa.DataType:
 def can_be_item(kind: pa.DataType) -> bool:
     """Whether items may have this type: integer, text, a dictionary of those, or no value at all."""
     values = plain(kind)
-    return bool(is_integer(values) or is_text(values) or pa.types.is_null(values) or kind == MIXED)
+    return bool(pa.types.is_integer(values) or is_text(values) or pa.types.is_null(values) or kind == MIXED)
 
 
 def can_be_key(kind: pa.DataType) -> bool:
@@ -108,7 +103,7 @@ def common_type(kinds: Iterable[pa.DataType]) -> pa.DataType | None:
     distinct = list(dict.fromkeys(kinds))
     if len(distinct) == 1:
         return distinct[0]
-    whole = {plain(kind) for kind in distinct if is_integer(plain(kind))}
+    whole = {plain(kind) for kind in distinct if pa.types.is_integer(plain(kind))}
     if pa.uint64() in whole and any(pa.types.is_signed_integer(kind) for kind in whole):
         return None  # neither holds the other's values
     wide = [pa.large_string() if is_text(plain(kind)) else plain(kind) for kind in distinct]

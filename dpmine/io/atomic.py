@@ -50,12 +50,12 @@ def read_file(path: Path) -> bytes:
 
 
 def require_writable(target: Path, *, guard: Guard = no_guard) -> None:
-    """Raises OSError where `write_whole` would fail now: no permission to write, no room on the disk."""
+    """Raises OSError where `write_atomically` would fail now: no permission to write, no room on the disk."""
     with _temporary(target, guard) as temporary, _created(temporary) as file:
         file.write(_PROBE)
 
 
-def write_whole(
+def write_atomically(
     target: Path,
     content: bytes,
     *,
@@ -63,13 +63,13 @@ def write_whole(
     guard: Guard = no_guard,
     ready: Callable[[], object] = lambda: None,
 ) -> None:
-    """Write a file at once; see `written_whole`."""
-    with written_whole(target, private=private, guard=guard, ready=ready) as file:
+    """Write a file at once; see `atomic_file`."""
+    with atomic_file(target, private=private, guard=guard, ready=ready) as file:
         file.write(content)
 
 
 @contextmanager
-def written_whole(
+def atomic_file(
     target: Path,
     *,
     private: bool = False,
@@ -158,7 +158,7 @@ def write_picture(figure: Figure, path: str | Path, title: str) -> None:
     with rc_context({"svg.hashsalt": "dpmine"}):
         figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else None)
     try:
-        write_whole(target.resolve(), _titled(picture.getvalue(), title) if kind == "svg" else picture.getvalue())
+        write_atomically(target.resolve(), _titled(picture.getvalue(), title) if kind == "svg" else picture.getvalue())
     except OSError:
         raise _unwritable(target) from None
 
@@ -179,7 +179,7 @@ def _unwritable(target: Path) -> UnreadableFile:
 _BESIDE = ("-wal", "-shm", "-journal")  # files of a database
 
 
-def file_target(path: Path, *, guard: Guard = no_guard) -> Path:
+def writable_target(path: Path, *, guard: Guard = no_guard) -> Path:
     """The file that will be written, links followed; UnreadableFile where it cannot be.
 
     `guard` surrounds the time in which a temporary file is there.

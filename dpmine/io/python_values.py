@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadData, require_memory
-from dpmine.io.arrow import binary_array, integer_array, is_integer, is_list, is_mixed, text_array
+from dpmine.io.arrow import binary_array, integer_array, is_list, is_mixed, text_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,7 +103,7 @@ def object_array(values: list[object], kind: pa.DataType) -> pa.Array:
     """
     if is_list(kind):
         return basket_lists(values)
-    if is_integer(kind):
+    if pa.types.is_integer(kind):
         return integer_array(np.fromiter((as_number(value) > 0 for value in values), np.int64, len(values)))
     collections = {kind for kind in set(map(type, values)) if _is_collection(kind)}
     return value_array(None if type(value) in collections else value for value in values)

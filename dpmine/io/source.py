@@ -85,7 +85,7 @@ class Columns:
             items=BASKETS_COLUMN if labels else _name("items", items),
             labels=labels,
             one_hot=one_hot,
-            attributes=Attributes.of(attributes, missing, cut),
+            attributes=None if attributes is missing is cut is None else Attributes.of(attributes, missing, cut),
         )
 
     @property

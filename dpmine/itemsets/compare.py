@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
+import pyarrow as pa
+
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import decimal_below
-from dpmine.io.arrow import is_integer, is_text
+from dpmine.io.arrow import is_text
 from dpmine.io.python_values import items_at
 from dpmine.itemsets.ingest.layouts import item_type, plan_layout
 from dpmine.itemsets.read import open_transactions, read_transactions
@@ -29,8 +31,6 @@ from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    import pyarrow as pa
 
     from dpmine.io.source import Columns
     from dpmine.itemsets.ingest.layouts import LayoutPlan
@@ -152,7 +152,10 @@ class ComparisonRequest:
 
     def _require_type(self, kind: pa.DataType) -> None:
         """BadParameter where integers meet texts: such an itemset would have the support 0."""
-        named = ((int, is_integer(kind), "integers", "without quotes"), (str, is_text(kind), "texts", "in quotes"))
+        named = (
+            (int, pa.types.is_integer(kind), "integers", "without quotes"),
+            (str, is_text(kind), "texts", "in quotes"),
+        )
         for wanted, is_kind, what, how in named:
             if is_kind and any(type(item) is not wanted for itemset in self.given for item in itemset):
                 raise BadParameter(f"The data's items are {what}: write those of itemsets as {what}, {how}.")

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadParameter
-from dpmine.io.arrow import integer_array, is_integer
+from dpmine.io.arrow import integer_array
 from dpmine.io.python_values import as_texts, items_of
 from dpmine.io.source import ColumnNames, Columns, Cuts
 from dpmine.itemsets.counting.lists import order_of
@@ -156,7 +156,7 @@ class ListedSupports:
     def batches(self, *, as_objects: bool) -> Iterator[pa.RecordBatch]:
         """The rows in order, in blocks of a few MB: of Arrow, or of the Python objects that they become."""
         reference, row = (_OBJECT, _ROW) if as_objects else (8, 16)
-        longest = 8 if is_integer(self.labels.type) else pc.max(pc.binary_length(self._names)).as_py() or 0
+        longest = 8 if pa.types.is_integer(self.labels.type) else pc.max(pc.binary_length(self._names)).as_py() or 0
         largest = int(self.lists.sizes.max(initial=1))
         step = max(1, _BLOCK // (row + largest * (reference + longest)))
         for first in range(0, max(1, len(self.order)), step):
@@ -171,7 +171,7 @@ class ListedSupports:
     @cached_property
     def _names(self) -> pa.Array:
         """Labels that may be repeated without limit: integers, or texts with offsets of 64 bits."""
-        return self.labels if is_integer(self.labels.type) else as_texts(self.labels)
+        return self.labels if pa.types.is_integer(self.labels.type) else as_texts(self.labels)
 
 
 def list_supports(

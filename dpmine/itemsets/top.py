@@ -15,7 +15,7 @@ from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.itemsets.ways.way import Chosen
 from dpmine.ledger.charging import Account
-from dpmine.options.explained import OF_TRANSACTIONS, explained_by
+from dpmine.options.explained import OF_LISTS, OF_TRANSACTIONS, explained_by
 from dpmine.options.names import AUTO, LOCAL
 from dpmine.privacy import Neighbors
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dpmine.privacy import Guarantee
 
 
-@explained_by(OF_TRANSACTIONS)
+@explained_by(OF_TRANSACTIONS, OF_LISTS)
 def top_itemset(
     data: Data,
     *,
@@ -72,14 +72,6 @@ def top_itemset(
             baskets have much in common. An interrupt ends the search at any time.
         epsilon: ε > 0, read exactly (0.1 is one tenth).
         delta: δ in (0, 1), used by approximate mechanisms, and for supports where Gaussian noise is narrower.
-        mechanism: a name out of `dpmine.selection.select.MECHANISMS`, or one of these:
-
-            - "items_first": items are chosen first, then itemsets of these
-            - "discover": the same without a catalogue; items that many units have are found first
-            - "best_first": itemsets of all sizes are counted with noise, each chosen by the counts before;
-              supports come with it
-            - "joint": all of a list at once out of a public catalogue, without a δ; for at most about 20 that lead
-            - "auto": by public facts, the one that needs the smallest lead; for lists, what measurements speak for
         catalogue: the public list of all items: a path (text or one-column Parquet), a sequence or an Arrow array.
             "from-data": the items seen; NOT private, and the guarantee says so. None: unknown.
         release_support: ε for noisy supports of what is chosen, which adds to the budget. "auto": `epsilon` is the
@@ -161,12 +153,10 @@ def top_itemsets(
 
     Raises BadParameter, BadData, UnreadableFile, NotPrivate or BudgetExceeded, as `top_itemset` does.
 
-    The exponential and the limited-domain mechanism choose all in one shot. "items_first" and "discover" choose items,
-    then itemsets of these in one shot. Every other mechanism is run k times, each time on what is left. With k > 1,
-    "auto" means one of the first two: the one that needs the smaller lead, by public parameters. Without a catalogue it
-    means "discover" from k = 10 on, with one mostly "items_first" from k = 50 on. For all sizes from 1 on it means
-    "best_first" from k = 10 on, whose supports come with the list. A pure mechanism uses δ too where that allows
-    smaller noise, unless δ is 0.
+    The exponential and the limited-domain mechanism choose all in one shot. Every other mechanism is run k times, each
+    time on what is left. For lists "auto" takes a way that measurements speak for, by public parameters; its reason is
+    in a notice. docs/decide/choosing.md has the rule. A pure mechanism uses δ too where that allows smaller noise,
+    unless δ is 0.
 
     Example:
         >>> import dpmine

@@ -85,7 +85,7 @@ def kernel(name: str) -> Callable[..., int]:
     little memory. It raises TypeError for arrays of other types than declared, and ValueError for arrays that do not
     fit together. Both are faults of dpmine itself.
     """
-    kinds = declared(name)
+    kinds = argument_kinds(name)
     words = sum(1 if kind is _NUMBER else 2 for kind in kinds)
     block = c_uint64 * words
     function = _LIBRARY[f"dpmine_{name}"]  # it is there, as its declaration is
@@ -110,7 +110,7 @@ def kernel(name: str) -> Callable[..., int]:
     return call
 
 
-def declared(name: str) -> list[Kind]:
+def argument_kinds(name: str) -> list[Kind]:
     """The kinds of a kernel's arguments: None for a number; for an array its type, and the flags of numpy it needs."""
     return _kinds(_text(f"dpmine_{name}_arguments"))
 

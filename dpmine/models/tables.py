@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter, LayoutWarning, warn
-from dpmine.io.arrow import integers, is_boolean, is_integer, is_text, plain, type_name
+from dpmine.io.arrow import integers, is_boolean, is_text, plain, type_name
 from dpmine.io.open import open_source
 from dpmine.io.source import Columns, Source, quoted
 from dpmine.io.sources.frame import PandasSource
@@ -189,7 +189,7 @@ def _floats(column: pa.ChunkedArray) -> Floats:
 
 def _require_labels(name: str, column_type: pa.DataType) -> None:
     kind = plain(column_type)
-    if not (is_boolean(kind) or is_integer(kind) or pa.types.is_floating(kind) or is_text(kind)):
+    if not (is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind) or is_text(kind)):
         raise BadData(f"Column {name!r} holds {type_name(kind)}: labels are integers, texts or booleans.")
 
 
@@ -200,7 +200,7 @@ def _labels(name: str, column: pa.ChunkedArray) -> Labels:
     kind, values = plain(column.type), _decoded(column)
     if is_boolean(kind):
         return _integers(name, values.cast(pa.int8())).astype(bool)
-    if is_integer(kind):
+    if pa.types.is_integer(kind):
         return _integers(name, values)
     if pa.types.is_floating(kind):
         return _whole_floats(name, values)
@@ -229,7 +229,7 @@ def typed_labels(data: object, name: str, texts: Sequence[str]) -> list[object]:
     kind = plain(column_type)
     if is_text(kind):
         return list(texts)
-    read = _TRUTHS.__getitem__ if is_boolean(kind) else int if is_integer(kind) else float
+    read = _TRUTHS.__getitem__ if is_boolean(kind) else int if pa.types.is_integer(kind) else float
     try:
         return [read(text.strip()) for text in texts]
     except (KeyError, ValueError):
@@ -278,7 +278,7 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _is_whole(column_type: pa.DataType) -> bool:
     kind = plain(column_type)
-    return bool(is_boolean(kind) or is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale <= 0))
+    return bool(is_boolean(kind) or pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale <= 0))
 
 
 _WHOLE = "dpmine_whole"

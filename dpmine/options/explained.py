@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from inspect import cleandoc, signature
+from textwrap import fill, indent
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from dpmine.options.names import WAYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +51,14 @@ Args:
         `LayoutWarning` where the layout was found and not named, and an `AccuracyWarning`.
 """
 """What all calls on transactions share."""
+
+OF_LISTS = """
+Args:
+    mechanism: a name out of `dpmine.selection.select.MECHANISMS`, or one of these:
+
+        - "auto": by public facts, the one that needs the smallest lead; for lists, what measurements speak for
+""" + "".join(indent(fill(f'- "{way.name}": {way.about}', 111, subsequent_indent="  "), " " * 8) + "\n" for way in WAYS)
+"""What calls share that choose itemsets."""
 
 OF_ESTIMATORS = """
 Args:

@@ -28,9 +28,13 @@ class Registered:
     home: str
 
     def load(self) -> Any:
-        """The class or function."""
+        """The class or function. An error names the entry."""
         module, _, name = self.home.partition(":")
-        return getattr(import_module(module), name)
+        try:
+            return getattr(import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            error.add_note(f"It is registered as {self.name!r}, with the home {self.home!r}.")
+            raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +44,12 @@ class Named(Registered):
     Attributes:
         not_for_scores: why it cannot choose among scores that are no counts, such as validation scores; "" if it can.
         other_names: what the field calls it, for messages.
+        about: of a way to choose lists, what it does, for `help`.
     """
 
     not_for_scores: str = ""
     other_names: tuple[str, ...] = ()
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +104,24 @@ MECHANISMS = (
     Named("exact", f"{_MECHANISMS}.report_noisy_max:Exact", "exact is not private"),
 )
 """What chooses one candidate, in the order in which messages list them."""
+_WAYS = "dpmine.itemsets.ways"
 WAYS = (
-    Named("best_first", "dpmine.itemsets.ways.best_first:BestFirst"),
-    Named("items_first", "dpmine.itemsets.ways.items_first:ItemsFirst"),
-    Named("discover", "dpmine.itemsets.ways.discovery:Discover"),
-    Named("joint", "dpmine.itemsets.ways.joint:Joint"),
+    Named(
+        "best_first",
+        f"{_WAYS}.best_first:BestFirst",
+        about="itemsets of all sizes are counted with noise, each chosen by the counts before; supports come with it",
+    ),
+    Named("items_first", f"{_WAYS}.items_first:ItemsFirst", about="items are chosen first, then itemsets of these"),
+    Named(
+        "discover",
+        f"{_WAYS}.discovery:Discover",
+        about="as items_first, without a catalogue: items that many units have are found first",
+    ),
+    Named(
+        "joint",
+        f"{_WAYS}.joint:Joint",
+        about="all of a list at once out of a public catalogue, without a δ; for at most about 20 that lead",
+    ),
 )
 """What chooses a list of itemsets, beside the mechanisms."""
 SPARK = Registered("spark", "dpmine.itemsets.spark.loading:read_spark")

@@ -169,24 +169,6 @@ FREQUENT_ITEMSETS = {
     "maximal": Option("List only what no other listed itemset contains.", default=False, kind=bool),
     **{name: TOP_ITEMSET[name] for name in (*LEDGER, "memory", "engine")},
 }
-COMPARE = {
-    **{name: TOP_ITEMSET[name] for name in SOURCE if name not in {"query", "database"}},
-    "parts": Option(
-        "The groups: a name, and the condition on a row of it, in SQL. Asserts that no unit has rows in two of them.",
-        "TABLE",
-        kind=dict,
-        needed=True,
-    ),
-    "sizes": Option("Public numbers of units of the groups, by name. Default: noisy ones.", "TABLE", kind=dict),
-    "itemsets": Option(
-        "Public itemsets to compare, as lists of items. Default: those that stand out in any group.", "LISTS"
-    ),
-    **{name: TOP_ITEMSET[name] for name in ("item", "unit", "basket", "one_hot", *OF_ATTRIBUTES, "size")},
-    "top": replace(TOP_ITEMSET["top"], help="How many itemsets each group chooses.", default=10),
-    **{name: TOP_ITEMSET[name] for name in ("epsilon", "delta", "mechanism")},
-    "neighbors": replace(RELATION, help="add-remove.", default=None),
-    **{name: TOP_ITEMSET[name] for name in ("catalogue", "kbar", "max_items_per_unit", "memory")},
-}
 HISTOGRAM = {
     **SOURCE,
     "column": Option("Column of the numbers.", "C", needed=True),
@@ -340,8 +322,6 @@ OPTIONS = {
     "hypothesis": HYPOTHESIS,
 }
 """By the name of the command, which is the kind of a job; in the order in which `--help` lists them."""
-IN_JOBS_ALONE = {"compare": COMPARE}
-"""By the kind of a job that is no command."""
 _KEYS = {
     option.parameter or name: name
     for table in OPTIONS.values()

@@ -27,7 +27,7 @@ _LARGEST_SMOOTHNESS = 10**100
 _WHERE = {Setting.AGNOSTIC: "for private learning", Setting.REALIZABLE: "where some rule makes no error"}
 
 
-class LearnedClass(StrEnum):
+class HypothesisClass(StrEnum):
     """A class that learning can be planned for, under its own reference distribution."""
 
     THRESHOLDS = "thresholds"
@@ -57,7 +57,7 @@ class LearningPlan(Planned):
         notes: why a number is missing, and what would help.
     """
 
-    learned: LearnedClass
+    learned: HypothesisClass
     dimension: int
     target: Target
     smoothness: Fraction
@@ -104,7 +104,7 @@ class LearningPlan(Planned):
         sentences = []
         if self.too_few is not None:
             sentences.append(f"With {self.too_few:,} or fewer, every learner misses some rule half of the time.")
-        if self.learned is LearnedClass.THRESHOLDS:
+        if self.learned is HypothesisClass.THRESHOLDS:
             records = self.private or self.labels
             # two digits, from below; it is more than 4/5 whatever the number
             share = floor(100 * max(Fraction(needle_failure(records, self.target.epsilon)), Fraction(4, 5))) / 100
@@ -116,7 +116,7 @@ class LearningPlan(Planned):
 
 
 def plan_learning(
-    learned: str | LearnedClass,
+    learned: str | HypothesisClass,
     *,
     accuracy: Number,
     epsilon: Number = 1,
@@ -141,7 +141,7 @@ def plan_learning(
     Source: Chaudhuri & Hsu 2011, theorems 8, 9, 27, 12 and 5, with the constants of
     docs/proofs/models/sample_complexity.md.
     """
-    kind = named(LearnedClass, "learn", learned)
+    kind = named(HypothesisClass, "learn", learned)
     family = _family(kind, dimension)
     target = Target.of(epsilon=epsilon, accuracy=accuracy, failure=failure)
     ratio, best = exact_number("smoothness", smoothness), below_one("best_error", best_error)
@@ -168,16 +168,16 @@ def plan_learning(
     )
 
 
-def _family(kind: LearnedClass, dimension: int | None) -> Family:
+def _family(kind: HypothesisClass, dimension: int | None) -> Family:
     """The class over features between 0 and 1: the numbers of records do not depend on the bounds."""
-    if kind in {LearnedClass.THRESHOLDS, LearnedClass.INTERVALS}:
+    if kind in {HypothesisClass.THRESHOLDS, HypothesisClass.INTERVALS}:
         if dimension not in {None, 1}:
             raise BadParameter(f"{kind} have one feature: leave dimension out, or plan stumps.")
-        return ThresholdFamily.of(0, 1) if kind is LearnedClass.THRESHOLDS else IntervalFamily.of(0, 1)
+        return ThresholdFamily.of(0, 1) if kind is HypothesisClass.THRESHOLDS else IntervalFamily.of(0, 1)
     if dimension is None:
         raise BadParameter(f"{kind} need dimension, the number of features (`dimension=…`).")
     count = whole("dimension", dimension)
-    return StumpFamily.of([0] * count, [1] * count) if kind is LearnedClass.STUMPS else SeparatorFamily.of(count)
+    return StumpFamily.of([0] * count, [1] * count) if kind is HypothesisClass.STUMPS else SeparatorFamily.of(count)
 
 
 def _too_few(family: Family, target: Target) -> int | None:

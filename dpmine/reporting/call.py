@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, overload
 
 from dpmine.errors import BadParameter
-from dpmine.io.atomic import database_files, file_target, no_guard, require_apart, unwritable, write_whole
+from dpmine.io.atomic import database_files, no_guard, require_apart, unwritable, writable_target, write_atomically
 from dpmine.ledger.budget import name_and_part
 from dpmine.ledger.ledger import Ledger
 from dpmine.parameters import truth
@@ -67,7 +67,7 @@ class PreparedReport:
         guard: Guard = no_guard,
     ) -> Self:
         """`named`: what the user calls the page, the results and the evidence. Raises as `report`."""
-        page = file_target(output, guard=guard)
+        page = writable_target(output, guard=guard)
         job_file = read_job_file(jobs)
         if ledger_must_exist:
             job_file = replace(job_file, terms=replace(job_file.terms, create=Create.NEVER))
@@ -219,7 +219,7 @@ def report(
     done = prepared.run(watch=lambda _number, _job, _share: None, retry=retried)
     content = render(done).encode()
     try:
-        write_whole(prepared.page, content)
+        write_atomically(prepared.page, content)
     except OSError:
         raise unwritable(output_file) from None
     if evidence_folder is not None:

@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from dpmine.errors import BadData, BadParameter, UnreadableFile
 from dpmine.io.arrow import parquet_bytes
-from dpmine.io.atomic import read_file, write_whole
+from dpmine.io.atomic import read_file, write_atomically
 from dpmine.ledger.budget import name_and_part
 from dpmine.ledger.charging import without_passwords
 from dpmine.models.model_file import read_guarantee
@@ -97,7 +97,7 @@ class ResultsFolder:
         try:
             self.folder.mkdir(exist_ok=True)
             lock.acquire()
-            write_whole(self.folder / _PROBE, b"")
+            write_atomically(self.folder / _PROBE, b"")
             (self.folder / _PROBE).unlink()
         except Timeout:
             raise UnreadableFile(f"Another run works in '{self.folder}': wait for it, or give `results=…`.") from None
@@ -184,7 +184,7 @@ class ResultsFolder:
         try:
             self.free_room()
             for file, content in sorted(files.items(), key=lambda each: each[0] == _JSON):
-                write_whole(self.folder / f"{stem}{file}", content)
+                write_atomically(self.folder / f"{stem}{file}", content)
             self.forget(job)
         except OSError as error:
             self._remember_unstored(job)
@@ -228,9 +228,9 @@ class ResultsFolder:
         mark = {"format": _MARK, "job": job.content, "seal": seal}
         text = json.dumps(mark, ensure_ascii=False, indent=2)
         try:
-            write_whole(self.folder / _ROOM, bytes(_RESERVED), private=True)
+            write_atomically(self.folder / _ROOM, bytes(_RESERVED), private=True)
             if BEGUN not in self.marks(job):
-                write_whole(self.folder / f"{job.stem}{BEGUN}", f"{text}\n".encode(), private=True)
+                write_atomically(self.folder / f"{job.stem}{BEGUN}", f"{text}\n".encode(), private=True)
         except OSError as error:
             raise _unwritable(self.folder, error) from None
 

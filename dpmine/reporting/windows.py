@@ -107,7 +107,7 @@ class WindowRun:
             elif missing := schedule.missing(window, jobs):
                 reasons += [] if late else [f"{window} is not run yet, and not charged: {missing}."]
                 late.append(window)
-            elif folder := schedule.ready.empties(str(window), window.first):
+            elif folder := schedule.ready.empty_folder(str(window), window.first):
                 reasons.append(f"{window} and later windows are not run, and not charged: '{folder}' has no file.")
                 break
             else:

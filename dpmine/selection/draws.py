@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from dpmine.exact.reals import Formula, Real, exact_ball
 from dpmine.selection.contest import Contest
 from dpmine.selection.universes.crowds import Members, Tail
-from dpmine.selection.universes.protocol import C, Level, Score, Universe, array_behind
-from dpmine.selection.universes.ranking import Ranking
+from dpmine.selection.universes.protocol import C, Level, Score, Universe
+from dpmine.selection.universes.ranking import Ranking, array_behind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -21,13 +21,14 @@ from dpmine.privacy import Neighbors
 from dpmine.selection.distributions.profile import Profile
 from dpmine.selection.mechanisms.large_margin import MarginMechanism
 from dpmine.selection.mechanisms.mechanism import Mechanism, unit_reach
-from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.universes.protocol import MANY_DUMMIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
+MECHANISMS: dict[str, type[Mechanism]] = {named.name: named.load() for named in names.MECHANISMS}
+"""The class of every mechanism by its name, which is also that of its proof note."""
 _FIELDS = {"kbar": "kbar", "max_items_per_unit": "growth"}
 """Options by the name that users give them, and the field of the mechanism that they set."""
 SUCCESS = 0.95

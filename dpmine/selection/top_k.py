@@ -21,9 +21,8 @@ from dpmine.selection.composition import approximate_rounds, bounded_range_round
 from dpmine.selection.draws import noisy_order
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR, LimitedDomain
 from dpmine.selection.mechanisms.mechanism import ListWay
-from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, NoisyMaxMechanism
-from dpmine.selection.recommend import DECAY, Shape, build_mechanism, least, recommend, stylised
+from dpmine.selection.recommend import DECAY, MECHANISMS, Shape, build_mechanism, least, recommend, stylised
 from dpmine.selection.universes.protocol import Remaining
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dpmine.auditing.audit_report import AuditReport
 from dpmine.auditing.call import audit
 from dpmine.errors import BadParameter, NotPrivate, UnreadableFile
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.recommend import MECHANISMS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from support.tapes import TapeBits
 from dpmine.auditing.run import audit_mechanisms
 from dpmine.auditing.worst_pairs import STRUCTURED, audit_stages, audit_whole
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.recommend import MECHANISMS
 
 if TYPE_CHECKING:
     from dpmine.auditing.audit_report import AuditRow

@@ -36,8 +36,8 @@ from dpmine.parameters import exact_number
 from dpmine.privacy import Neighbors
 from dpmine.selection.distributions.profile import Profile
 from dpmine.selection.mechanisms.large_margin import LargeMarginTight
-from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
+from dpmine.selection.recommend import MECHANISMS
 
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE
 NAMES = [name for name, kind in MECHANISMS.items() if kind.private]

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -272,31 +271,3 @@ def test_every_option_reaches_the_estimator(run: outcome_of, monkeypatch: pytest
     words = {"method": "brownian", "delta": "1e-7", "slack": "1/2"}
     rest = {"failure_probability": "0.2", "keep_last": True, "fit_intercept": True, "steps": 99, "epsilons": None}
     assert seen[0] == {**given, **words, **rest, "neighbors": "replace-one", **UNCHARGED}
-
-
-def _plain(text: str) -> str:
-    return text.replace("-", "_")
-
-
-def test_defaults_are_those_of_the_library(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
-    """But for what has to be given: the bounds too, which nobody can know better than who runs the command."""
-    from dpmine.models.accuracy_first.estimators import ESTIMATORS
-
-    for kind, estimator in ESTIMATORS.items():
-        seen: list[dict[str, Any]] = []
-        monkeypatch.setattr(estimator, "require_parameters", lambda self, _, seen=seen: seen.append(self.get_params()))
-        place = ["accuracy-first", "people.parquet", "--features", "age", "--model-kind", kind]
-        given = {
-            "excess_risk": "7",
-            "regularization": "3",
-            "x_bound": "5",
-            **({"y_bound": "9"} if kind == "ridge" else {}),
-        }
-        options = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", value)]
-        run(*place, "--target", "pay" if kind == "ridge" else "rich", *options)
-        library = {**estimator().get_params(), **given}
-        assert seen
-        for name, value in library.items():
-            found = seen[0][name]
-            read = Fraction if isinstance(value, int | float) and not isinstance(value, bool) else _plain
-            assert read(str(found)) == read(str(value)), name

@@ -154,20 +154,6 @@ def test_summary_as_a_table_has_a_row_a_coefficient(run: outcome_of) -> None:
     assert pq.read_table("out.parquet")["coefficient"].to_pylist() == [*model["coef"], model["intercept"]]
 
 
-def test_predictions_in_every_format(run: outcome_of) -> None:
-    assert run(*ONE).status == 0
-    score = ["classify", "--model", "model.json", "--predict", "new.parquet", "--quiet"]
-    assert run(*score, "-o", "out.parquet").status == 0
-    assert run(*score, "-o", "out.csv").status == 0
-    assert run(*score, "-o", "out.json").status == 0
-    table = pq.read_table("out.parquet").to_pydict()
-    assert table["prediction"] == [NO, YES]
-    assert all(0 <= chance <= 1 for chance in table["probability"])
-    rows = list(csv.DictReader(io.StringIO(Path("out.csv").read_text(encoding="utf-8"))))
-    assert [row["prediction"] for row in rows] == [NO, YES]
-    assert json.loads(Path("out.json").read_text(encoding="utf-8")) == table
-
-
 @every(
     ("arguments", "hint"),
     [
@@ -206,22 +192,6 @@ def test_predictions_in_every_format(run: outcome_of) -> None:
 def test_one_line_says_what_is_wrong(run: outcome_of, arguments: list[str], hint: str) -> None:
     assert hint in assert_one_error(run(*last_of_each(*arguments)))
     assert not Path("model.json").exists()
-
-
-@pytest.mark.parametrize("option", ["--model", "-o"])
-@pytest.mark.parametrize("source", ["people.parquet", "people*", "."])
-def test_an_input_file_is_not_overwritten(run: outcome_of, people: Path, option: str, source: str) -> None:
-    """By its own name, or through a link, and however it is named as an input."""
-    (people / "link.json").symlink_to("people.parquet")
-    before = (people / "people.parquet").read_bytes()
-    for target in ("people.parquet", "link.json"):
-        targets = {"--model": "model.json", "-o": "summary.txt", option: target}
-        places = [part for pair in targets.items() for part in pair]
-        error = assert_one_error(run("classify", source, *ONE[2:-2], *places, "--format", "text"))
-        assert "one of the input files" in error
-        assert ("--model" if option == "--model" else "--output") in error
-    assert (people / "people.parquet").read_bytes() == before
-    assert not (people / "model.json").exists()
 
 
 def test_scoring_overwrites_neither_the_model_nor_the_rows(run: outcome_of) -> None:

@@ -20,7 +20,7 @@ from support.command_line import ROOT, last_of_each, outcome_of, python, spawn
 
 import dpmine
 from dpmine.options.names import typed_names
-from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.recommend import MECHANISMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -43,6 +43,8 @@ COMMANDS: dict[str, tuple[list[str], str, tuple[str, ...]]] = {
     "histogram's plot": (HISTOGRAM, "--plot", ("people.parquet",)),
     "classify": ([*CLASSIFY, "--model", "new.json"], "-o", ("people.parquet",)),
     "classify's model": (CLASSIFY, "--model", ("people.parquet",)),
+    "classify by a pattern": (["classify", "people*", *CLASSIFY[2:]], "--model", ("people.parquet",)),
+    "classify of a folder": (["classify", ".", *CLASSIFY[2:], "--model", "new.json"], "-o", ("people.parquet",)),
     "regress": ([*REGRESS, "--model", "new.json"], "-o", ("people.parquet",)),
     "hypothesis": (RULE, "-o", ("people.parquet",)),
     "accuracy-first": (RIDGE, "-o", ("people.parquet",)),

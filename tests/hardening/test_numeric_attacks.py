@@ -19,9 +19,8 @@ from dpmine.models.histogram.bin_search import BinSearch
 from dpmine.models.histogram.training import GRID, GRID_BITS, rounded_laplace
 from dpmine.privacy import Neighbors
 from dpmine.selection.distributions.profile import Profile
-from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
-from dpmine.selection.recommend import build_mechanism
+from dpmine.selection.recommend import MECHANISMS, build_mechanism
 from dpmine.selection.select import choose, law
 from dpmine.selection.universes.dense import Levels
 

@@ -23,7 +23,7 @@ from support.sealed import SealedData
 
 import dpmine
 from dpmine.errors import BadData, BadParameter, DpmineError, NotPrivate, UnreadableFile
-from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.recommend import MECHANISMS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,8 +16,7 @@ from support.effort import examples
 from dpmine.errors import BadParameter, DpmineError, UnreadableFile
 from dpmine.planning.planner import plan
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.recommend import Shape, least_gap, recommend, stylised, success_probability, usable
+from dpmine.selection.recommend import MECHANISMS, Shape, least_gap, recommend, stylised, success_probability, usable
 
 if TYPE_CHECKING:
     from pathlib import Path

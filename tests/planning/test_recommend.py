@@ -17,8 +17,8 @@ from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
 from dpmine.selection.advice import advice
 from dpmine.selection.distributions.profile import Profile
-from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import (
+    MECHANISMS,
     SUCCESS,
     Shape,
     build_mechanism,

@@ -14,8 +14,7 @@ from support.effort import examples
 from dpmine.planning.planner import approximate_lower_bound, pure_lower_bound
 from dpmine.privacy import Neighbors
 from dpmine.selection.distributions.profile import Profile
-from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.recommend import Shape, least_gap, success_probability, usable
+from dpmine.selection.recommend import MECHANISMS, Shape, least_gap, success_probability, usable
 from dpmine.selection.universes.protocol import MANY_DUMMIES
 
 SLOW = pytest.mark.slow

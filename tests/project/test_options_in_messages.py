@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from dpmine_cli.options import _FLAGS, as_typed
+from dpmine_cli.messages import as_typed
+from dpmine_cli.options import FLAGS
 from support.cases import every
 from support.command_line import ROOT, outcome_of
 
@@ -45,7 +46,7 @@ def _texts() -> list[tuple[str, str]]:
 def test_every_parameter_in_a_message_of_the_library_is_an_option_of_the_command_line() -> None:
     named = [(place, name) for place, text in _texts() for name in re.findall(r"`(\w+)[=`]", text)]
     assert len(named) > 100
-    unknown = [(place, name) for place, name in named if name not in {*_FLAGS, *_METHODS}]
+    unknown = [(place, name) for place, name in named if name not in {*FLAGS, *_METHODS}]
     assert [each for each in unknown if not each[0].startswith(_OTHERS)] == []
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from dpmine_cli.program import group
 from support import broken
 from support.cases import every
@@ -21,12 +22,12 @@ import dpmine
 from dpmine.itemsets.ways.registry import ByMechanism, loaded_ways
 from dpmine.itemsets.ways.way import Way
 from dpmine.models.private_estimator import PrivateEstimator
-from dpmine.options.names import FORMS, typed_names
+from dpmine.options.names import FORMS, Registered, typed_names
 from dpmine.options.tables import TOP_ITEMSET
+from dpmine.reporting.jobs.kinds import KINDS
 from dpmine.selection.mechanisms.mechanism import Mechanism
-from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
-from dpmine.selection.recommend import _FIELDS
+from dpmine.selection.recommend import _FIELDS, MECHANISMS
 from fuzz.kernels import SHAPES
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def lacking(name: str, kind: type[Mechanism | Way]) -> list[str]:
         "an oracle": name in OF_MECHANISMS or any(key.startswith(f"{name},") for key in lists()),
         "a broken twin": has_twin(kind),
         "its name in --mechanism": typed_names(name) in re.split(r"[ ,.]+", TOP_ITEMSET["mechanism"].help),
+        "a sentence for help()": not issubclass(kind, Way) or f'- "{name}": ' in (dpmine.top_itemset.__doc__ or ""),
         "options for its fields": issubclass(kind, Way) or set(OWN_FIELDS) >= own_fields(kind),
         "a line of the page": re.search(rf"`(?:{name}|{typed_names(name)})`", CHOOSING) is not None,
     }
@@ -106,6 +108,15 @@ def lacking_of_command(name: str) -> list[str]:
     return [what for what, is_there in found.items() if not is_there]
 
 
+def lacking_of_job(kind: str) -> list[str]:
+    """What a kind of job does not have."""
+    found = {
+        "its section of the page": f"\n### {kind}\n" in text_of("docs/reference/job_file.md"),
+        "tests": f'"{kind}"' in text_of("tests/reporting/*.py"),
+    }
+    return [what for what, is_there in found.items() if not is_there]
+
+
 def kernels_not_fuzzed() -> set[str]:
     """Kernels of arrays alone that are not given any arrays at all; the searches take records."""
     kernels = re.findall(r"^KERNEL\((\w+), ([^)]*)\)", text_of("dpmine/kernels/*.c"), re.MULTILINE)
@@ -131,14 +142,21 @@ def test_nothing_is_missing(name: str) -> None:
     assert lacking(name, REGISTERED[name]) == []
 
 
-def test_forms_estimators_commands_and_kernels_lack_nothing() -> None:
+def test_forms_estimators_commands_jobs_and_kernels_lack_nothing() -> None:
     found = {
         **{form.name: lacking_of_form(form) for form in FORMS},
         **{name: lacking_of_estimator(name, kind) for name, kind in estimators().items()},
         **{name: lacking_of_command(name) for name in group().commands},
+        **{kind: lacking_of_job(kind) for kind in KINDS},
     }
     assert {name: missing for name, missing in found.items() if missing} == {}
     assert kernels_not_fuzzed() == set()
+
+
+def test_an_entry_without_a_home_is_named() -> None:
+    with pytest.raises(AttributeError) as raised:
+        Registered("toy", "dpmine.errors:Toy").load()
+    assert raised.value.__notes__ == ["It is registered as 'toy', with the home 'dpmine.errors:Toy'."]
 
 
 @dataclass(frozen=True)
@@ -155,4 +173,5 @@ class ToyWay(ByMechanism):
 def test_all_that_is_missing_is_named() -> None:
     rest = ["an oracle", "a broken twin", "its name in --mechanism", "options for its fields", "a line of the page"]
     assert lacking("toy", Toy) == ["a proof note", *rest]
-    assert lacking("toy_way", ToyWay) == ["a proof note", *(what for what in rest if "fields" not in what)]
+    rest[3] = "a sentence for help()"
+    assert lacking("toy_way", ToyWay) == ["a proof note", *rest]

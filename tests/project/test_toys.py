@@ -90,7 +90,7 @@ class OfWay(Kind):
         made("dpmine/itemsets/ways/NAME.py", "way.py"),
         Edit(
             "dpmine/options/names.py",
-            {')\n"""What chooses a list': '    Named("toy", "dpmine.itemsets.ways.toy:Toy"),'},
+            {')\n"""What chooses a list': '    Named("toy", "dpmine.itemsets.ways.toy:Toy", about="the first"),'},
         ),
         Edit("docs/proofs/NAME.md", {"": "# Toy\n"}, ("a proof note",)),
         Edit(
@@ -289,6 +289,53 @@ class OfCommand(Kind):
         return [*registered.lacking_of_command("toy"), *self.unplaced()]
 
 
+class OfJob(Kind):
+    """A noisy number of rows."""
+
+    edits = (
+        made("dpmine/reporting/jobs/NAME.py", "job.py"),
+        Edit(
+            "dpmine/reporting/jobs/kinds.py",
+            {
+                "from dpmine.reporting.jobs.job import": "from dpmine.reporting.jobs.toy import ToyJob",
+                "        HypothesisJob,": "        ToyJob,",
+            },
+        ),
+        Edit(
+            "dpmine/reporting/page/bodies.py",
+            {'    "hypothesis": _hypothesis,': '    "toy": lambda result, _: Body(f"{result.whole(\'rows\')} rows."),'},
+        ),
+        Edit(
+            "docs/reference/job_file.md",
+            {"### classify": "### toy\n\n| keys | |\n|---|---|\n| budget | `epsilon` |\n"},
+            ("its section of the page",),
+        ),
+        Edit("tests/reporting/test_NAME.py", {"": 'KIND = "toy"'}, ("tests",)),
+    )
+
+    def works(self) -> None:
+        """In a job file, on the page, in the schema, and in evidence."""
+        import dpmine
+        from dpmine.reporting.jobs.schema import job_file_schema_text
+
+        folder = self.root / str(len([*self.root.iterdir()]))  # a ledger of its own
+        folder.mkdir()
+        file, page, evidence = folder / "jobs.toml", folder / "page.html", folder / "evidence"
+        (folder / "rows.csv").write_text("x\n1\n2\n3\n", encoding="utf-8")
+        budget = f'ledger = "sqlite:///{folder}/budget.db"\ndataset = "toys"\nepsilon = 900\nneighbors = "add-remove"'
+        job = f'kind = "toy"\ninput = "{folder}/rows.csv"\nepsilon = 900'
+        file.write_text(f"[budget]\n{budget}\n[[job]]\n{job}\n", encoding="utf-8")
+        found = dpmine.report(file, page, evidence=evidence)
+        assert [outcome.result and outcome.result.document for outcome in found.outcomes] == [{"rows": 3}]
+        assert "3 rows." in page.read_text(encoding="utf-8")
+        assert "a noisy number" in (evidence / "registry.json").read_text(encoding="utf-8")
+        assert '"toy"' in job_file_schema_text()
+
+    def lacking(self, registered: Any) -> Any:
+        """Of a kind of job."""
+        return registered.lacking_of_job("toy")
+
+
 KINDS: dict[str, type[Kind]] = {
     "mechanism": OfMechanism,
     "way to choose lists": OfWay,
@@ -297,6 +344,7 @@ KINDS: dict[str, type[Kind]] = {
     "kernel": OfKernel,
     "estimator": OfEstimator,
     "command": OfCommand,
+    "kind of report job": OfJob,
 }
 """By the headings of the page."""
 

@@ -13,7 +13,7 @@ from reporting.jobs import AGES, ALL, HOSTILE, PAIRS, RULE, TARGET, WEIGHTS, fai
 
 import dpmine
 from dpmine.errors import BadData, UnreadableFile
-from dpmine.io.atomic import write_whole
+from dpmine.io.atomic import write_atomically
 from dpmine.privacy import ExPostGuarantee
 from dpmine.reporting.jobs.kinds import HistogramJob
 
@@ -185,7 +185,7 @@ class Disk:
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
         self.folder, self.room = folder, 2**30
-        patch.setattr("dpmine.reporting.store.write_whole", self.write)
+        patch.setattr("dpmine.reporting.store.write_atomically", self.write)
 
     def used(self) -> int:
         return sum(path.stat().st_size for path in self.folder.iterdir())
@@ -197,7 +197,7 @@ class Disk:
     def write(self, target: Path, content: bytes, **options: Any) -> None:
         if self.used() + len(content) > self.room:
             full()
-        write_whole(target, content, **options)
+        write_atomically(target, content, **options)
 
 
 def filling(disk: Disk) -> Any:
@@ -328,7 +328,7 @@ def test_one_question_is_one_job(folder: Folder) -> None:
 
 
 def test_a_full_disk_is_found_before_anything_is_charged(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpmine.reporting.store.write_whole", full)
+    monkeypatch.setattr("dpmine.reporting.store.write_atomically", full)
     with pytest.raises(UnreadableFile, match="is full: free some space"):
         folder.run(job(**AGES))
     assert not (folder.path / "budget.db").exists()

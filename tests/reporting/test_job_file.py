@@ -16,7 +16,7 @@ import dpmine
 from dpmine.errors import BadParameter, UnreadableFile
 from dpmine.ledger.budget import Amount
 from dpmine.models.linear.estimators import CLASSIFIERS
-from dpmine.options.tables import IN_JOBS_ALONE, OPTIONS
+from dpmine.options.tables import OPTIONS
 from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.jobs.kinds import KINDS
@@ -32,7 +32,7 @@ NOT_IN_REPORTS = {"catalogue_from_data", "not_private", "model", "predict", "plo
 RENAMED = {"hypotheses": "class", "items": "item"}
 
 
-@every("kind", [kind for name, kind in KINDS.items() if name not in IN_JOBS_ALONE])
+@every("kind", [kind for name, kind in KINDS.items() if name in OPTIONS])
 def test_jobs_have_the_options_of_their_command(kind: Any) -> None:
     command = group().commands[kind.kind]
     spelled = {option.opts[0].lstrip("-").replace("-", "_") for option in command.params if option.opts[0][:2] == "--"}
@@ -157,7 +157,7 @@ def test_two_jobs_of_one_name(folder: Folder) -> None:
 
 def test_all_kinds_are_tried_here() -> None:
     """But for those that need parts of the data set: test_comparison.py has them."""
-    assert {options["kind"] for options in ALL.values()} == set(KINDS) - set(IN_JOBS_ALONE)
+    assert {options["kind"] for options in ALL.values()} == set(OPTIONS)
     assert RULE["class"] == "thresholds"
 
 

@@ -11,8 +11,7 @@ import pytest
 from support.adversary import CountingBits, Descent, LazyUniverse
 from support.cases import every
 
-from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.recommend import build_mechanism
+from dpmine.selection.recommend import MECHANISMS, build_mechanism
 from dpmine.selection.select import choose
 from dpmine.selection.top_k import build_top_k
 from dpmine.selection.universes.dense import Levels

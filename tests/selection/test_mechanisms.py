@@ -21,8 +21,7 @@ from dpmine.selection.advice import advice
 from dpmine.selection.distributions.profile import Profile
 from dpmine.selection.mechanisms.limited_domain import LimitedDomainPermuteAndFlip
 from dpmine.selection.mechanisms.mechanism import Mechanism, unit_reach
-from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.recommend import build_mechanism
+from dpmine.selection.recommend import MECHANISMS, build_mechanism
 from dpmine.selection.select import choose
 from dpmine.selection.universes.dense import Dense, Levels
 

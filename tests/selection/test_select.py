@@ -16,7 +16,7 @@ from support.oracles.mechanisms import softmax
 
 import dpmine
 from dpmine import BadParameter, Guarantee, Levels, Neighbors, NotPrivate, Selection, law, select
-from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.recommend import MECHANISMS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,9 +24,8 @@ from dpmine.exact.bits import SystemBits
 from dpmine.privacy import Neighbors
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
-from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfLaplaces
-from dpmine.selection.recommend import recommend
+from dpmine.selection.recommend import MECHANISMS, recommend
 from dpmine.selection.top_k import HALF, LimitedDomainTopK, OneShot, Peeling, build_top_k, share_right, support_needed
 from dpmine.selection.universes.dense import Dense, Levels
 

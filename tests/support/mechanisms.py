@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.large_margin import LargeMarginTight
-from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.recommend import MECHANISMS
 
 if TYPE_CHECKING:
     from dpmine.selection.mechanisms.mechanism import Mechanism

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpmine.auditing.pairs import privacy_profile
 from dpmine.auditing.targets.claims import GIVEN, GRID, Claim, Evidence, largest_visible
-from dpmine.auditing.targets.events import Chosen, choose_event, frozen, measure_event
+from dpmine.auditing.targets.events import EventChoice, choose_event, frozen, measure_event
 from dpmine.auditing.targets.neighbours import Family, Pair, SeededBits
 from dpmine.auditing.targets.sampling import Sampler, all_raised
 from dpmine.auditing.targets.target_report import TargetReport, Tried
@@ -213,7 +213,7 @@ def compare_runs(mechanism: Runs, claim: Claim, family: Family, budget: Budget) 
     clock, sampler, events = _Clock(budget.limit, perf_counter()), Sampler(mechanism), 0
     usable = False
 
-    def choose(pair: Pair, draws: int, loose: float) -> Chosen:
+    def choose(pair: Pair, draws: int, loose: float) -> EventChoice:
         nonlocal events, usable
         left, right = sampler.both(pair, draws)
         usable |= not all_raised(left + right)
@@ -283,10 +283,14 @@ def _search(
 
 
 def _chosen(
-    pairs: list[Pair], choose: Callable[[Pair, int, float], Chosen], clock: _Clock, sampler: Sampler, budget: Budget
-) -> tuple[Pair, Chosen]:
+    pairs: list[Pair],
+    choose: Callable[[Pair, int, float], EventChoice],
+    clock: _Clock,
+    sampler: Sampler,
+    budget: Budget,
+) -> tuple[Pair, EventChoice]:
     """The worst of the pairs, by more and more runs of fewer and fewer; and its event. Requires: at least one pair."""
-    candidates: list[tuple[Pair, Chosen]] = []
+    candidates: list[tuple[Pair, EventChoice]] = []
     for (draws, loose, kept), end in zip(_ROUNDS[1:], _CHOSEN, strict=True):
         wanted, candidates = min(draws, budget.samples), []
         each_run = max(sampler.speed, clock.used / max(1, sampler.draws))  # looking at outcomes included

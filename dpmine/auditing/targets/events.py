@@ -40,7 +40,7 @@ _COUNTABLE = frozenset({int, bool, str, type(None)})
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class View:
     """One way to look at an outcome: its name, and what is seen."""
 
     name: str
@@ -95,21 +95,21 @@ class Bins:
 class Event:
     """What is seen of an outcome is in these bins."""
 
-    look: Look
+    view: View
     bins: Bins
     places: frozenset[int]
 
     def hits(self, outcomes: Sequence[object]) -> int:
         """How many outcomes are in the event."""
         found = Counter(map(frozen, outcomes))
-        return sum(n for outcome, n in found.items() if self.bins.place(self.look.see(outcome)) in self.places)
+        return sum(n for outcome, n in found.items() if self.bins.place(self.view.see(outcome)) in self.places)
 
     def __str__(self) -> str:
-        return f"{self.look.name} is {self.bins.described(self.places)}"
+        return f"{self.view.name} is {self.bins.described(self.places)}"
 
 
 @dataclass(frozen=True)
-class Chosen:
+class EventChoice:
     """An event, whether it is likelier on the second side, and what the outcomes that chose it suggest."""
 
     event: Event
@@ -120,7 +120,7 @@ class Chosen:
 
 def choose_event(
     before: Sequence[object], after: Sequence[object], claim: Claim, miss: float, *, bits: bool = True
-) -> Chosen:
+) -> EventChoice:
     """The event and direction that show most of the claim, by bounds that each fail with probability `miss`.
 
     That is a choice, not a measurement. Every other outcome puts the bins in order, and the rest choose among the
@@ -130,9 +130,9 @@ def choose_event(
     best, considered = None, 0
     parts = [[Counter(map(frozen, outcomes[start::2])) for outcomes in (before, after)] for start in (0, 1)]
     trials = parts[1][0].total()
-    ways = looks(list({frozen(outcome) for outcomes in (before, after) for outcome in outcomes[:_TYPED]}), bits=bits)
-    for look in [*ways, *_together(ways, *parts[0])]:
-        seen = [[_seen(look, outcomes) for outcomes in part] for part in parts]
+    ways = views(list({frozen(outcome) for outcomes in (before, after) for outcome in outcomes[:_TYPED]}), bits=bits)
+    for view in [*ways, *_together(ways, *parts[0])]:
+        seen = [[_seen(view, outcomes) for outcomes in part] for part in parts]
         bins = _bins(seen[0][0] + seen[0][1] + seen[1][0] + seen[1][1])
         ordering, choosing = ([bins.counts(outcomes) for outcomes in part] for part in seen)
         for backwards in (False, True):
@@ -143,14 +143,14 @@ def choose_event(
             place, evidence = claim.worst_event(*bounds)
             considered += hits[0].size
             if best is None or evidence.rank > best.evidence.rank:
-                best = Chosen(Event(look, bins, _prefix(orders, place)), backwards, evidence, 0)
+                best = EventChoice(Event(view, bins, _prefix(orders, place)), backwards, evidence, 0)
     if best is None:
         raise AssertionError  # an outcome can always be looked at as a whole
-    return Chosen(best.event, best.backwards, best.evidence, considered)
+    return EventChoice(best.event, best.backwards, best.evidence, considered)
 
 
 @dataclass(frozen=True)
-class Measured:
+class EventMeasurement:
     """What fresh outcomes show of the chosen event.
 
     Attributes:
@@ -170,8 +170,8 @@ class Measured:
 
 
 def measure_event(
-    chosen: Chosen, left: Sequence[object], right: Sequence[object], claim: Claim, miss: float
-) -> Measured:
+    chosen: EventChoice, left: Sequence[object], right: Sequence[object], claim: Claim, miss: float
+) -> EventMeasurement:
     """What fresh outcomes show of the chosen event.
 
     Law: if the claim is true, the evidence refutes it with probability at most `miss`.
@@ -179,7 +179,7 @@ def measure_event(
     sides = (right, left) if chosen.backwards else (left, right)
     hits, hits_neighbor = (chosen.event.hits(outcomes) for outcomes in sides)
     corners = joint_bounds(hits, hits_neighbor, len(left), miss)
-    return Measured(claim.least(*corners), (hits / len(left), hits_neighbor / len(left)), corners)
+    return EventMeasurement(claim.least(*corners), (hits / len(left), hits_neighbor / len(left)), corners)
 
 
 def _orders(left: FloatArray, right: FloatArray, values: int) -> list[IntArray]:
@@ -202,10 +202,10 @@ def _prefix(orders: list[IntArray], place: int) -> frozenset[int]:
     raise AssertionError
 
 
-def _seen(look: Look, outcomes: Counts) -> Counts:
+def _seen(view: View, outcomes: Counts) -> Counts:
     sightings: Counts = Counter()
     for outcome, count in outcomes.items():
-        sightings[look.see(outcome)] += count
+        sightings[view.see(outcome)] += count
     return sightings
 
 
@@ -226,66 +226,66 @@ def _each(values: Iterable[Hashable]) -> Bins:
     return Bins({value: place for place, value in enumerate(sorted(values, key=_order))})
 
 
-def looks(outcomes: Sequence[object], *, bits: bool = True) -> list[Look]:
+def views(outcomes: Sequence[object], *, bits: bool = True) -> list[View]:
     """The ways to look at such outcomes, which are `frozen`: as a whole, by length, entries and bits of floats."""
-    ways = [Look("the outcome", lambda outcome: outcome)]
+    ways = [View("the outcome", lambda outcome: outcome)]
     if any(isinstance(outcome, tuple) for outcome in outcomes):
         ways += _of_many(outcomes)
     if any(isinstance(outcome, _Table) for outcome in outcomes):
         ways += _of_mappings(outcomes)
-    return [*ways, *(more for look in ways if bits for more in _of_floats(look, outcomes))]
+    return [*ways, *(more for view in ways if bits for more in _of_floats(view, outcomes))]
 
 
-def _of_floats(look: Look, outcomes: Sequence[object]) -> Iterator[Look]:
+def _of_floats(view: View, outcomes: Sequence[object]) -> Iterator[View]:
     """What else is seen where a look sees floats."""
-    if any(isinstance(look.see(outcome), float) for outcome in outcomes):
-        yield Look(f"the lowest bit of {look.name}, as a power of 2,", lambda outcome: _lowest_bit(look.see(outcome)))
-        yield Look(f"the fraction of {look.name}", lambda outcome: _fraction(look.see(outcome)))
+    if any(isinstance(view.see(outcome), float) for outcome in outcomes):
+        yield View(f"the lowest bit of {view.name}, as a power of 2,", lambda outcome: _lowest_bit(view.see(outcome)))
+        yield View(f"the fraction of {view.name}", lambda outcome: _fraction(view.see(outcome)))
 
 
-def _of_many(outcomes: Sequence[object]) -> list[Look]:
+def _of_many(outcomes: Sequence[object]) -> list[View]:
     longest = max(len(outcome) for outcome in outcomes if isinstance(outcome, tuple))
-    ways = [Look("the number of entries", _length)]
-    ways += [Look(f"entry {place}", _Entry(place)) for place in range(min(longest, _ENTRIES))]
+    ways = [View("the number of entries", _length)]
+    ways += [View(f"entry {place}", _Entry(place)) for place in range(min(longest, _ENTRIES))]
     if longest > 1:
         ways += [
-            Look("the sum of all entries", lambda outcome: sum(_numbers(outcome))),
-            Look("the largest entry", lambda outcome: max(_numbers(outcome), default=None)),
-            Look("the place of the largest entry", _place_of_largest),
+            View("the sum of all entries", lambda outcome: sum(_numbers(outcome))),
+            View("the largest entry", lambda outcome: max(_numbers(outcome), default=None)),
+            View("the place of the largest entry", _place_of_largest),
         ]
     return ways
 
 
-def _of_mappings(outcomes: Sequence[object]) -> list[Look]:
+def _of_mappings(outcomes: Sequence[object]) -> list[View]:
     keys = Counter(key for outcome in outcomes if isinstance(outcome, _Table) for key, _ in outcome)
     found = [
-        Look("the number of keys", _length),
-        Look("the set of keys", lambda outcome: frozenset(dict(outcome)) if isinstance(outcome, _Table) else None),
+        View("the number of keys", _length),
+        View("the set of keys", lambda outcome: frozenset(dict(outcome)) if isinstance(outcome, _Table) else None),
     ]
-    return [*found, *(Look(f"the value of {_short(key)}", _Value(key)) for key, _ in keys.most_common(_ENTRIES))]
+    return [*found, *(View(f"the value of {_short(key)}", _Value(key)) for key, _ in keys.most_common(_ENTRIES))]
 
 
-def _together(ways: Sequence[Look], left: Counts, right: Counts) -> Iterator[Look]:
+def _together(ways: Sequence[View], left: Counts, right: Counts) -> Iterator[View]:
     """What single entries say for one side, added up as if they were independent of each other: for several entries."""
     parts = []
-    for look in ways:
-        if isinstance(look.see, _Entry | _Value):
-            seen = [_seen(look, outcomes) for outcomes in (left, right)]
+    for view in ways:
+        if isinstance(view.see, _Entry | _Value):
+            seen = [_seen(view, outcomes) for outcomes in (left, right)]
             bins = _bins(seen[0] + seen[1])
             one, other = (bins.counts(each) for each in seen)
-            parts.append((look, bins, np.log((one + 0.5) / (other + 0.5)).tolist()))
+            parts.append((view, bins, np.log((one + 0.5) / (other + 0.5)).tolist()))
     if len(parts) > 1:
-        yield Look("ln of the ratio of probabilities that the entries suggest", _Sum(tuple(parts)))
+        yield View("ln of the ratio of probabilities that the entries suggest", _Sum(tuple(parts)))
 
 
 @dataclass(frozen=True)
 class _Sum:
     """The sum of what entries suggest, to a quarter."""
 
-    parts: tuple[tuple[Look, Bins, list[float]], ...]
+    parts: tuple[tuple[View, Bins, list[float]], ...]
 
     def __call__(self, outcome: Hashable) -> float:
-        return round(4 * sum(weights[bins.place(look.see(outcome))] for look, bins, weights in self.parts)) / 4
+        return round(4 * sum(weights[bins.place(view.see(outcome))] for view, bins, weights in self.parts)) / 4
 
 
 @dataclass(frozen=True, slots=True)

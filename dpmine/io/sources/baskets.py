@@ -17,7 +17,7 @@ from dpmine.errors import UnreadableFile
 from dpmine.io.arrow import text_array
 from dpmine.io.files import READ_ERRORS
 from dpmine.io.source import BASKETS_COLUMN, Source, share_of
-from dpmine.io.sources.delimited import LONGEST_ROW, records, text_of, why
+from dpmine.io.sources.delimited import LONGEST_ROW, records, text_of, why_unreadable
 from dpmine.io.sources.text_columns import require_declared, typed
 from dpmine.later import pc
 from dpmine.options.names import ENCODINGS
@@ -129,7 +129,7 @@ class BasketFiles(Source):
                         lists = self._lists(_kept(lines), item_names)
                         yield pa.RecordBatch.from_arrays([lists], names=[BASKETS_COLUMN])
             except READ_ERRORS as error:
-                raise UnreadableFile(f"{file.shown} cannot be read: {why(error, _NO_TEXT)}") from None
+                raise UnreadableFile(f"{file.shown} cannot be read: {why_unreadable(error, _NO_TEXT)}") from None
             before += size or 0
 
     def _lists(self, lines: pa.Array, item_names: dict[str, str]) -> pa.ListArray:
@@ -166,5 +166,5 @@ def _item_names(file: DataFile, encoding: str) -> dict[str, str]:
                 if line.startswith(_NAMED) and name:
                     named.setdefault(item, name)  # or a basket that looks like a header would rename what has a name
     except READ_ERRORS as error:
-        raise UnreadableFile(f"{file.shown} cannot be read: {why(error, _NO_TEXT)}") from None
+        raise UnreadableFile(f"{file.shown} cannot be read: {why_unreadable(error, _NO_TEXT)}") from None
     return named

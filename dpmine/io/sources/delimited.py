@@ -175,7 +175,7 @@ def _first_line(file: DataFile, dialect: _Dialect) -> str:
         with file.open() as stream:
             return text_of(file, stream, dialect.encoding).readline(_LONGEST_HEADER)
     except READ_ERRORS as error:
-        raise UnreadableFile(f"{file.shown} cannot be read: {why(error, _NOT_TEXT)}") from None
+        raise UnreadableFile(f"{file.shown} cannot be read: {why_unreadable(error, _NOT_TEXT)}") from None
 
 
 def _tables(
@@ -196,7 +196,9 @@ def _tables(
                     kept = _without_last_delimiter(fit, len(header), dialect)
                     yield pacsv.read_csv(_parsed(kept), *options), stream.tell() if file.path else 0
     except READ_ERRORS as error:
-        raise UnreadableFile(f"{file.shown} cannot be read: {why(error, _RAGGED if strict else _NO_ROWS)}") from None
+        raise UnreadableFile(
+            f"{file.shown} cannot be read: {why_unreadable(error, _RAGGED if strict else _NO_ROWS)}"
+        ) from None
 
 
 def records(text: io.TextIOBase, *, across_lines: bool) -> Iterator[pa.Array]:
@@ -305,7 +307,7 @@ def _options(header: Sequence[str], names: Sequence[str], dialect: _Dialect, unf
     )
 
 
-def why(error: BaseException, otherwise: str) -> str:
+def why_unreadable(error: BaseException, otherwise: str) -> str:
     """The reason, where it is the file system's, and `otherwise` where it is the content's."""
     require_memory(error)
     return reason(error) if isinstance(error, FileNotFoundError | PermissionError) else otherwise

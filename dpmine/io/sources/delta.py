@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter, DpmineError, UnreadableFile
-from dpmine.io.arrow import common_type, first_types, is_integer, is_list, is_text, plain
+from dpmine.io.arrow import common_type, first_types, is_list, is_text, plain
 from dpmine.io.files import READ_ERRORS, listed_file
 from dpmine.io.source import ArrowSource
 from dpmine.io.sources.parquet import File, open_file
@@ -127,4 +127,5 @@ def _fits(stored: pa.DataType, declared: pa.DataType) -> bool:
         return bool(stored.unit == declared.unit)
     if pa.types.is_nested(declared) or (is_text(stored) and is_text(declared)):
         return True
-    return common_type([stored, declared]) == declared and is_integer(stored) == is_integer(declared)
+    same_kind = pa.types.is_integer(stored) == pa.types.is_integer(declared)
+    return bool(same_kind and common_type([stored, declared]) == declared)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -16,7 +18,6 @@ from dpmine.errors import BadData, UnreadableFile, require_memory
 from dpmine.io.arrow import VERIFIED, common_type, first_types, integer_array, is_text, text_array, type_name
 from dpmine.io.files import READ_ERRORS, ROWS_MISSING, Encrypted, reason
 from dpmine.io.source import Source
-from dpmine.io.sources.parquet_sizes import largest_chunk
 from dpmine.later import pc
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ class FileSource(Source):
         """
         for file in self.files:
             try:
-                largest = largest_chunk(file.footer, {*names})
+                largest = _largest_chunk(file.footer, {*names})
             except READ_ERRORS as error:
                 raise UnreadableFile(f"{file.found.shown} cannot be read: {reason(error)}") from None
             if largest > limit:
@@ -313,3 +314,54 @@ def key_column(value: str | None, rows: int) -> pa.Array:
     if value is None:
         return pa.nulls(rows, KEY_TYPE)
     return pa.DictionaryArray.from_arrays(integer_array(np.zeros(rows, np.int64)), text_array([value]))
+
+
+class _RowsWanted(Exception):
+    """The entry is sound: the reader came as far as the rows."""
+
+
+class _NoRows(io.RawIOBase):
+    """In place of the file."""
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return offset + 2**62 * (whence == io.SEEK_END)
+
+    def tell(self) -> int:
+        return 2**62
+
+    def read(self, *_: object) -> bytes:
+        raise _RowsWanted
+
+
+def _largest_chunk(footer: pq.FileMetaData, names: set[str]) -> int:
+    """The most bytes that one of the columns, or a part of a nested one, takes in a row group before compression.
+
+    Raises what Arrow raises for damaged files. Of the file itself nothing is read. Arrow ends the process where Python
+    asks for a damaged entry of a footer: its C++ throws where nothing catches. While it reads rows it does catch. So
+    each entry is first met by a reader that gets no row.
+    """
+    if not names:
+        return 0
+    paths = [footer.schema.column(place).path for place in range(footer.num_columns)]
+    places = [place for place, path in enumerate(paths) if names.intersection(_prefixes(path))]
+    reader = pq.ParquetFile(_NoRows(), metadata=footer)
+    largest = 0
+    for number in range(footer.num_row_groups):
+        group = footer.row_group(number)
+        for place in places:
+            with suppress(_RowsWanted):
+                reader.read_row_group(number, columns=[paths[place]], use_threads=False)
+            largest = max(largest, group.column(place).total_uncompressed_size)
+    return largest
+
+
+def _prefixes(path: str) -> Iterator[str]:
+    """The column and all that it may be a part of; a column's own name may contain dots."""
+    parts = path.split(".")
+    return (".".join(parts[:end]) for end in range(1, len(parts) + 1))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter, DpmineError, require_memory
-from dpmine.io.arrow import is_integer, is_list, is_text, plain, type_name, valid_texts
+from dpmine.io.arrow import is_list, is_text, plain, type_name, valid_texts
 from dpmine.later import pc
 from dpmine.parameters import resembling
 
@@ -334,9 +334,9 @@ def taken(kind: pa.DataType) -> pa.DataType | None:
         return pa.large_string()
     if pa.types.is_timestamp(values):
         return pa.timestamp("us", values.tz)
-    same = (pa.types.is_boolean, pa.types.is_float32, pa.types.is_float64, pa.types.is_date32, pa.types.is_decimal128)
+    same = {pa.bool_().id, pa.float32().id, pa.float64().id, pa.date32().id, pa.decimal128(1).id}
     entries = values.value_type if is_list(values) else values
-    if is_integer(entries) or (is_list(values) and is_text(entries)) or any(is_same(values) for is_same in same):
+    if pa.types.is_integer(entries) or (is_list(values) and is_text(entries)) or values.id in same:
         return values
     return None
 

@@ -16,7 +16,6 @@ import pyarrow as pa
 from dpmine.errors import BadData
 from dpmine.io.arrow import (
     integers_or,
-    is_integer,
     is_mixed,
     is_text,
     plain,
@@ -74,7 +73,7 @@ def attributes_in(source: Source, columns: Columns, given: Attributes) -> Attrib
 def _check_type(name: str, kind: pa.DataType, *, is_cut: bool) -> None:
     """BadData for a column that can be no attribute."""
     values = plain(kind)
-    is_number = is_integer(values) or pa.types.is_floating(values) or (is_cut and pa.types.is_decimal(values))
+    is_number = pa.types.is_integer(values) or pa.types.is_floating(values) or (is_cut and pa.types.is_decimal(values))
     if is_cut and not is_number:
         raise BadData(f"`cut` needs numbers, and column {name!r} has the type {type_name(kind)}: cast it first.")
     if not is_cut and pa.types.is_floating(values):

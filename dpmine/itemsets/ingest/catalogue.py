@@ -16,7 +16,6 @@ from dpmine.io.arrow import (
     LONGEST_TEXT,
     VERIFIED,
     can_be_item,
-    is_integer,
     is_mixed,
     is_text,
     plain,
@@ -58,7 +57,7 @@ def matched(catalogue: pa.Array, kind: pa.DataType) -> pa.Array:
     Raises BadData where integers meet texts; texts that are all integers are read as integers.
     """
     catalogue = _checked(catalogue, "The catalogue")
-    if pa.types.is_null(kind) or is_mixed(kind) or is_integer(kind) == is_integer(catalogue.type):
+    if pa.types.is_null(kind) or is_mixed(kind) or pa.types.is_integer(kind) == pa.types.is_integer(catalogue.type):
         return catalogue
     if is_text(kind):
         raise BadData("The catalogue holds integers, but the data's items are texts: give the catalogue as texts.")
@@ -80,7 +79,7 @@ def _checked(items: pa.Array, owner: str) -> pa.Array:
         raise BadData(f"{owner} holds integers beyond int64: make all items texts, in the data, too.")
     if without_long_texts(pa.chunked_array([items])).null_count:
         raise BadData(f"{owner} holds a text of more than {LONGEST_TEXT:,} bytes: no item of the data can be so long.")
-    items = sorted_items(items.cast(pa.int64()) if is_integer(items.type) else plain_items(items))
+    items = sorted_items(items.cast(pa.int64()) if pa.types.is_integer(items.type) else plain_items(items))
     try:
         items.validate(full=True)
     except pa.ArrowException:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from dpmine.errors import BadData
-from dpmine.io.arrow import can_be_item, can_be_key, is_boolean, is_integer, is_list
+from dpmine.io.arrow import can_be_item, can_be_key, is_boolean, is_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    import pyarrow as pa
 
     from dpmine.io.source import Source
 
@@ -113,7 +113,7 @@ def layout_advice(source: Source) -> str:
     long = f"`unit={_shown(unit)}` `item={_shown(item)}` (one row per item)"
     beside = f"`unit={unit!r}` " if unit else ""
     rest = [name for name in names if name != unit]
-    if rest and all(_has(source, name, lambda kind: is_integer(kind) or is_boolean(kind)) for name in rest):
+    if rest and all(_has(source, name, lambda kind: pa.types.is_integer(kind) or is_boolean(kind)) for name in rest):
         return f"Two commands are likely: {long}, or {beside}`one_hot=True` (one column per item, 0 for none)."
     wide = f"{beside}`attributes=True` (one row per person, whose items are COL=VALUE)"
     return f"Two commands are likely: {long}, or {wide}. For one column per item, 0 for none: `one_hot=True`."

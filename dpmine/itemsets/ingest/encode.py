@@ -13,7 +13,6 @@ from dpmine.io.arrow import (
     integer_array,
     integers,
     integers_or,
-    is_integer,
     is_mixed,
     is_text,
     valid_texts,
@@ -235,7 +234,7 @@ def labelled(items: Coded, catalogue: pa.Array | None) -> tuple[pa.Array, NDArra
 
 def narrow(labels: pa.Array) -> pa.Array:
     """Texts as string, or as large_string where they need it; other labels as they are."""
-    if is_integer(labels.type) or is_mixed(labels.type):
+    if pa.types.is_integer(labels.type) or is_mixed(labels.type):
         return labels
     labels = labels.cast(pa.large_string())
     return labels.cast(pa.string()) if labels.nbytes < _LONGEST_STRING_ARRAY else labels
@@ -254,7 +253,7 @@ def _positions(values: pa.Array, labels: pa.Array) -> Codes:
 
 def plain_items(items: pa.Array) -> pa.Array:
     """Items as int64, uint64, large_string, labels of Python values or null."""
-    if is_integer(items.type):
+    if pa.types.is_integer(items.type):
         return items if items.type == pa.uint64() else items.cast(pa.int64())
     return items.cast(pa.large_string()) if is_text(items.type) else items
 

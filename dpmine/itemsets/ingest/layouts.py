@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from dpmine.errors import BadData
-from dpmine.io.arrow import as_text_type, can_be_item, can_be_key, is_boolean, is_integer, is_list, plain, type_name
+from dpmine.io.arrow import as_text_type, can_be_item, can_be_key, is_boolean, is_list, plain, type_name
 from dpmine.io.source import BasketSource, Columns, quoted
 from dpmine.itemsets.ingest.column_names import (
     has_known_words_only,
@@ -359,7 +359,7 @@ def _way(name: str, kind: pa.DataType) -> str:
 def _check_one_hot(source: Source, name: str, kind: pa.DataType, columns: Columns) -> None:
     if is_boolean(kind):
         return
-    if not (columns.one_hot and is_integer(kind)):
+    if not (columns.one_hot and pa.types.is_integer(kind)):
         raise BadData(
             f"Column {name!r} has the type {type_name(kind)}: in a one-hot layout every column but the unit's holds "
             "booleans, or with `one_hot` integers. Cast the column, leave it out, or name it as unit."

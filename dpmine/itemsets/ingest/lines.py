@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dpmine.io.arrow import integer_array, integers, integers_or, is_integer, is_text
+from dpmine.io.arrow import integer_array, integers, integers_or, is_text
 from dpmine.io.python_values import plain_labels
 from dpmine.io.source import collected
 from dpmine.itemsets.ingest.catalogue import matched
@@ -82,7 +82,7 @@ def declared_type(catalogue: pa.Array | None, kind: pa.DataType) -> pa.DataType 
     """The type that released items have: the catalogue's, else that of the columns; None for Python values."""
     if catalogue is not None:
         return catalogue.type
-    return kind if is_integer(kind) or is_text(kind) else None
+    return kind if pa.types.is_integer(kind) or is_text(kind) else None
 
 
 def read_whole(

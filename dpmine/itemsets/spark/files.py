@@ -1,6 +1,6 @@
 """Parquet files that the executors read themselves, straight into Arrow: no row passes through the JVM.
 
-`Groups` are row groups of files, and `Reading` says which of them each task reads. Every function that takes batches is
+`RowGroups` are those of files, and `ReadPlan` says which of them each task reads. Every function that takes batches is
 for `mapInArrow`: a task finds its number in them, and none of their other values matter.
 """
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dpmine.io.arrow import VERIFIED, integer_array, integers_or, is_integer, is_text, valid_texts
+from dpmine.io.arrow import VERIFIED, integer_array, integers_or, is_text, valid_texts
 from dpmine.io.files import READ_ERRORS
 from dpmine.io.sources.parquet import read_footer
 
@@ -41,7 +41,7 @@ _SAME_VALUES = {pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.string(), pa.d
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class ColumnsToRead:
     """The columns that are read.
 
     Attributes:
@@ -93,13 +93,13 @@ def _is_same(kind: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def _widened(column: pa.Array) -> pa.Array:
-    if is_integer(column.type):
+    if pa.types.is_integer(column.type):
         return column.cast(pa.int64())
     return column.cast(pa.large_string()) if is_text(column.type) else column
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class RowGroups:
     """Row groups of files, one entry each.
 
     Attributes:
@@ -131,7 +131,7 @@ class Groups:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class ReadPlan:
     """What each task reads.
 
     Attributes:
@@ -140,8 +140,8 @@ class Reading:
         tasks: for each task the places of its row groups.
     """
 
-    wanted: Wanted
-    groups: Groups
+    wanted: ColumnsToRead
+    groups: RowGroups
     tasks: tuple[NDArray[np.int64], ...]
 
     def batches(self, number: int) -> Iterator[pa.RecordBatch]:
@@ -179,20 +179,22 @@ def _numbers_in(batches: Batches) -> list[int]:
     return [number for batch in batches for number in batch.column(0).to_pylist()]
 
 
-def read_lines(batches: Batches, *, reading: Reading) -> Iterator[pa.RecordBatch]:
+def read_lines(batches: Batches, *, reading: ReadPlan) -> Iterator[pa.RecordBatch]:
     """The lines of a task: as Spark would give them."""
     for number in _numbers_in(batches):
         yield from reading.batches(number)
 
 
-def read_footers(batches: Batches, *, files: Sequence[str], wanted: Wanted, tasks: int) -> Iterator[pa.RecordBatch]:
+def read_footers(
+    batches: Batches, *, files: Sequence[str], wanted: ColumnsToRead, tasks: int
+) -> Iterator[pa.RecordBatch]:
     """The row groups of every `tasks`-th file, from the task's number on; one that does not fit, if a file does not."""
     for number in _numbers_in(batches):
         for file in range(number, len(files), tasks):
             yield _described(_footer(file, files[file], wanted))
 
 
-def _footer(file: int, path: str, wanted: Wanted) -> list[tuple[Any, ...]]:
+def _footer(file: int, path: str, wanted: ColumnsToRead) -> list[tuple[Any, ...]]:
     """Its row groups, as `FOOTERS`."""
     try:
         stamp = _stamp(path)
@@ -218,7 +220,7 @@ def _is_legacy(footer: pq.FileMetaData) -> bool:
     return version.startswith((b"1.", b"2.")) or any(b"legacy" in key for key in notes)
 
 
-def _entries(group: pq.RowGroupMetaData, wanted: Wanted) -> int:
+def _entries(group: pq.RowGroupMetaData, wanted: ColumnsToRead) -> int:
     columns = [group.column(place) for place in range(group.num_columns)]
     return max(
         int(column.num_values) for column in columns if f"{column.path_in_schema}.".startswith(f"{wanted.names[-1]}.")

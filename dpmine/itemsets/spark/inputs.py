@@ -19,12 +19,12 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from dpmine.errors import UnreadableFile
-from dpmine.io.arrow import is_integer, is_text
+from dpmine.io.arrow import is_text
 from dpmine.io.files import READ_ERRORS, Encrypted, reason, shown_name
 from dpmine.io.source import ArrowSource
 from dpmine.io.sources.parquet import partition_keys, read_footer
 from dpmine.itemsets.ingest.layouts import Layout
-from dpmine.itemsets.spark.files import Wanted
+from dpmine.itemsets.spark.files import ColumnsToRead
 from dpmine.itemsets.spark.session import condition_of, functions, replacing, short
 from dpmine.options.names import PARQUET
 
@@ -145,12 +145,12 @@ class SparkSource:
         """The rows of a plan."""
         return self._long(plan) if plan.layout is Layout.LONG else self._rows_of_lists(plan)
 
-    def wanted(self, plan: LayoutPlan, catalogue: pa.Array | None) -> Wanted | None:
+    def wanted(self, plan: LayoutPlan, catalogue: pa.Array | None) -> ColumnsToRead | None:
         """What executors read of the files; None where these are not on file systems that all of them mount."""
         if plan.layout is Layout.ONE_HOT or not self.files or any(not file.startswith("file:") for file in self.files):
             return None
         names = (*plan.keys, plan.items[0])
-        return Wanted(names, tuple(map(self.source.type_of, names)), plan.layout is Layout.LIST, catalogue)
+        return ColumnsToRead(names, tuple(map(self.source.type_of, names)), plan.layout is Layout.LIST, catalogue)
 
     def paths(self) -> tuple[str, ...]:
         """Of the files on the file system."""
@@ -191,7 +191,7 @@ class SparkSource:
 
 def _item(column: Column, kind: pa.DataType) -> Column:
     """Integers of one width, or texts."""
-    if is_integer(kind):
+    if pa.types.is_integer(kind):
         return column.cast("bigint")
     if not is_text(kind):
         return column.cast("string") if pa.types.is_null(kind) else column

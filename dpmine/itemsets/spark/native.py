@@ -32,7 +32,7 @@ from dpmine.io.arrow import integer_array, integers
 from dpmine.itemsets.counting.listed import ListedItemsets
 from dpmine.itemsets.counting.miner import ordered
 from dpmine.itemsets.spark import blocks as on_executors
-from dpmine.itemsets.spark.files import FOOTERS, Groups, Reading, column_names, read_footers, read_lines
+from dpmine.itemsets.spark.files import FOOTERS, ReadPlan, RowGroups, column_names, read_footers, read_lines
 from dpmine.itemsets.spark.inputs import ITEM
 from dpmine.itemsets.spark.session import UNREADABLE, functions, replacing
 from dpmine.itemsets.spark.supports import require_room
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame, SparkSession
 
-    from dpmine.itemsets.spark.files import Wanted
+    from dpmine.itemsets.spark.files import ColumnsToRead
     from dpmine.itemsets.spark.inputs import SparkRows
     from dpmine.itemsets.spark.session import Kept
     from dpmine.itemsets.spark.supports import SparkMiner
@@ -89,10 +89,12 @@ class Blocks:
         return cls._kept(found, rows, kept, _block_count(lines, session))
 
     @classmethod
-    def of_files(cls, wanted: Wanted, groups: Groups, rows: SparkRows, kept: Kept, session: SparkSession) -> Blocks:
+    def of_files(
+        cls, wanted: ColumnsToRead, groups: RowGroups, rows: SparkRows, kept: Kept, session: SparkSession
+    ) -> Blocks:
         """The blocks of the same rows, which the executors read themselves: one pass. Raises BadParameter, BadData."""
         count = _block_count(int(groups.entries.sum()), session)
-        reading = Reading(wanted, groups, groups.split(count))
+        reading = ReadPlan(wanted, groups, groups.split(count))
         with replacing():
             tasks = session.range(0, len(reading.tasks), 1, len(reading.tasks))
         return cls._kept(tasks, rows, kept, count, partial(read_lines, reading=reading))
@@ -177,7 +179,7 @@ def _block_count(lines: int, session: SparkSession) -> int:
     return max(1, wanted, -(-lines // on_executors.BLOCK_LINES))
 
 
-def row_groups(files: Sequence[str], wanted: Wanted, session: SparkSession) -> Groups | None:
+def row_groups(files: Sequence[str], wanted: ColumnsToRead, session: SparkSession) -> RowGroups | None:
     """The row groups of files, as the executors find them; None where one of these cannot read a file as Spark does."""
     count = min(len(files), _FOOTER_TASKS)
     reading = partial(read_footers, files=files, wanted=wanted, tasks=count)
@@ -185,7 +187,7 @@ def row_groups(files: Sequence[str], wanted: Wanted, session: SparkSession) -> G
         found = _mapped(session.range(0, count, 1, count), FOOTERS, reading).orderBy("file", "row_group").toArrow()
     if not len(found) or not pc.all(found.column("fits")).as_py():
         return None
-    return Groups(tuple(files), *map(integers, found.columns[:-1]))
+    return RowGroups(tuple(files), *map(integers, found.columns[:-1]))
 
 
 def _dealt(source: DataFrame, texts: Sequence[bool], units: int, count: int, *reading: Any) -> DataFrame:

@@ -15,8 +15,7 @@ from dpmine.itemsets.ways.way import Chosen, Way
 from dpmine.options import names
 from dpmine.options.names import AUTO
 from dpmine.selection.advice import needed
-from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.recommend import unknown
+from dpmine.selection.recommend import MECHANISMS, unknown
 from dpmine.selection.top_k import build_top_k, in_one_shot
 
 if TYPE_CHECKING:

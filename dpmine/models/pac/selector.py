@@ -45,8 +45,7 @@ from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import Number, exact_number, positive, probability
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.advice import advice
-from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.recommend import build_mechanism, unknown
+from dpmine.selection.recommend import MECHANISMS, build_mechanism, unknown
 from dpmine.selection.select import choose
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from dpmine.options import names
 from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import below_one, named, not_negative, positive, whole
 from dpmine.privacy import Guarantee, Neighbors
-from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.recommend import build_mechanism, recommend, unknown
+from dpmine.selection.recommend import MECHANISMS, build_mechanism, recommend, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -47,18 +47,9 @@ if TYPE_CHECKING:
     from dpmine.reporting.store import Stored
 
 JOBS, WINDOWS, RESULTS, LEDGER = "jobs.toml", "windows.txt", "results", "ledger.json"
-_LEARNT = {
-    "frequent-itemsets": "adaptive noisy counts",
-    "classify": "{} perturbation",
-    "regress": "noise on sufficient statistics",
-    "accuracy-first": "noise reduction with a noisy comparison",
-    "histogram": "noisy counts",
-}
-"""How results come about that name no mechanism."""
 OPEN = "To be completed before submission."
 """What no run knows: who publishes the results, where and what for, and who registers them."""
 _MARKUP = re.compile(r"[\\`*~\[\]]|\b_|_\b")  # of Markdown; HTML is escaped by the template
-_STATISTICS = {"top-itemset", "frequent-itemsets", "compare", "histogram"}
 _NEIGHBOURING = {
     Neighbors.REPLACE_ONE: "All data of one {} are replaced by those of another; the number of units is public.",
     Neighbors.ADD_REMOVE: "All data of one {} are added or removed; the number of units is private.",
@@ -241,7 +232,7 @@ def mechanism(job: Job, result: Stored) -> str:
     """How the result was chosen or learnt, in words."""
     method = job.table.get("method")
     said = "" if method is None else str(job.options.get("method", method.default))
-    return str(result.document.get("mechanism") or _LEARNT[job.kind].format(said)).replace("_", " ")
+    return str(result.document.get("mechanism") or job.procedure.format(said)).replace("_", " ")
 
 
 def _has_totals(facts: Facts, totals: dict[str, object]) -> bool:
@@ -333,7 +324,7 @@ def _repeated(facts: Facts) -> dict[str, str]:
 
 
 def _product(facts: Facts) -> str:
-    learnt = any(job.kind not in _STATISTICS for job, _ in facts.released)
+    learnt = any(job.learns for job, _ in facts.released)
     return "Machine learning model" if learnt else "Summary statistics"
 
 

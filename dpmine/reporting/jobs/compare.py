@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, ClassVar
 from dpmine.errors import BadParameter
 from dpmine.ledger.budget import name_and_part
 from dpmine.ledger.charging import Account
+from dpmine.options.option import RELATION, SOURCE, Option
+from dpmine.options.tables import OF_ATTRIBUTES, TOP_ITEMSET
 from dpmine.reporting.jobs.itemsets import TransactionsJob, plan_of
 from dpmine.reporting.jobs.job import Released
 
@@ -33,6 +35,25 @@ class CompareJob(TransactionsJob):
     """The same itemsets in disjoint groups of units."""
 
     kind: ClassVar[str] = "compare"
+    table: ClassVar[Mapping[str, Option]] = {
+        **{name: TOP_ITEMSET[name] for name in SOURCE if name not in {"query", "database"}},
+        "parts": Option(
+            "The groups: a name, and the condition on a row of it, in SQL. Asserts that no unit has rows in two of "
+            "them.",
+            "TABLE",
+            kind=dict,
+            needed=True,
+        ),
+        "sizes": Option("Public numbers of units of the groups, by name. Default: noisy ones.", "TABLE", kind=dict),
+        "itemsets": Option(
+            "Public itemsets to compare, as lists of items. Default: those that stand out in any group.", "LISTS"
+        ),
+        **{name: TOP_ITEMSET[name] for name in ("item", "unit", "basket", "one_hot", *OF_ATTRIBUTES, "size")},
+        "top": replace(TOP_ITEMSET["top"], help="How many itemsets each group chooses.", default=10),
+        **{name: TOP_ITEMSET[name] for name in ("epsilon", "delta", "mechanism")},
+        "neighbors": replace(RELATION, help="add-remove.", default=None),
+        **{name: TOP_ITEMSET[name] for name in ("catalogue", "kbar", "max_items_per_unit", "memory")},
+    }
 
     obstacle: ClassVar[str] = (
         "a comparison charges parts of the data set, and a window may be one: give it a job file without [schedule]."

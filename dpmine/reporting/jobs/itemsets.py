@@ -142,6 +142,7 @@ class FrequentItemsetsJob(ItemsetJob):
     """The frequent itemsets of transactions, of any size."""
 
     kind: ClassVar[str] = "frequent-itemsets"
+    procedure: ClassVar[str] = "adaptive noisy counts"
 
     def guarantee_at(self, **others: Any) -> Guarantee:
         """See `TopItemsetJob.guarantee_at`."""

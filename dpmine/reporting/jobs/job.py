@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from dpmine.errors import BadParameter
 from dpmine.io.files import shown_name
 from dpmine.options.option import OF_SOURCE, OF_UNIT
-from dpmine.options.tables import IN_JOBS_ALONE, OPTIONS
+from dpmine.options.tables import OPTIONS
 from dpmine.parameters import exact_number, listed
 from dpmine.privacy import short
 
@@ -89,10 +89,15 @@ class Job(ABC):
 
     kind: ClassVar[str]
     table: ClassVar[Mapping[str, Option]]
+    """Its options; those of the command of the same name, unless the class says otherwise."""
     known: ClassVar[frozenset[str]] = frozenset()
     """The keys that a job file may have; a subclass names those that are not in the table."""
     loss: ClassVar[str] = "epsilon"
     """The option that says how much ε the job may be charged."""
+    procedure: ClassVar[str] = ""
+    """For evidence: how results come about that name no mechanism; {} stands for the option `method`."""
+    learns: ClassVar[bool] = False
+    """Whether it releases a model, and not statistics."""
 
     name: str
     source: str
@@ -104,7 +109,7 @@ class Job(ABC):
 
     def __init_subclass__(cls) -> None:
         if "kind" in vars(cls):
-            cls.table = (OPTIONS | IN_JOBS_ALONE)[cls.kind]
+            cls.table = vars(cls).get("table") or OPTIONS[cls.kind]
             cls.known |= {name for name, option in cls.table.items() if option.in_jobs}
 
     @cached_property

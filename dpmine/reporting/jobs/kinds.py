@@ -101,6 +101,7 @@ class HistogramJob(TableJob):
     """The density of a column."""
 
     kind: ClassVar[str] = "histogram"
+    procedure: ClassVar[str] = "noisy counts"
     known: ClassVar[frozenset[str]] = frozenset({"units"})
     use: ClassVar[str] = "the choice of bins"
 
@@ -156,7 +157,6 @@ class HistogramJob(TableJob):
 
     @cached_property
     def _columns(self) -> tuple[frozenset[str], tuple[str, ...]]:
-        """See `TableJob._columns`."""
         from dpmine.models.tables import require_columns
 
         return require_columns(self.data, [self.text("column")], keys=self.units, asserted=self.asserted)
@@ -171,6 +171,7 @@ class HistogramJob(TableJob):
 class ModelJob(TableJob):
     """A job that learns a model of a label from features; the commands train by it, too."""
 
+    learns: ClassVar[bool] = True
     label: ClassVar[str] = "label"
     """The option that names the column to be predicted."""
 
@@ -193,7 +194,6 @@ class ModelJob(TableJob):
 
     @cached_property
     def _columns(self) -> tuple[frozenset[str], tuple[str, ...]]:
-        """See `TableJob._columns`."""
         from sklearn.base import is_regressor
 
         from dpmine.models.tables import require_columns
@@ -293,10 +293,10 @@ class ClassifyJob(LinearJob):
     """A linear classifier."""
 
     kind: ClassVar[str] = "classify"
+    procedure: ClassVar[str] = "{} perturbation"
     known: ClassVar[frozenset[str]] = frozenset({"units"})
 
     def _made(self, **others: Any) -> Any:
-        """See `ModelJob._made`."""
         from dpmine.models.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
 
         name = self.choice("loss")
@@ -317,11 +317,11 @@ class RegressJob(LinearJob):
     """Ridge regression."""
 
     kind: ClassVar[str] = "regress"
+    procedure: ClassVar[str] = "noise on sufficient statistics"
     known: ClassVar[frozenset[str]] = frozenset({"units"})
     label: ClassVar[str] = "target"
 
     def _made(self, **others: Any) -> Any:
-        """See `ModelJob._made`."""
         from dpmine.models.linear.ridge import PrivateRidge
 
         self.require_options()
@@ -334,11 +334,11 @@ class AccuracyFirstJob(NoisyTrainingJob):
 
     loss: ClassVar[str] = "epsilon_max"
     kind: ClassVar[str] = "accuracy-first"
+    procedure: ClassVar[str] = "noise reduction with a noisy comparison"
     known: ClassVar[frozenset[str]] = frozenset({"units"})
     label: ClassVar[str] = "target"
 
     def _made(self, **others: Any) -> Any:
-        """See `ModelJob._made`."""
         from dpmine.models.accuracy_first.estimators import ESTIMATORS
 
         name = self.choice("model_kind")
@@ -352,7 +352,6 @@ class HypothesisJob(ModelJob):
     kind: ClassVar[str] = "hypothesis"
 
     def _made(self, **others: Any) -> Any:
-        """See `ModelJob._made`."""
         from dpmine.models.pac.selector import HypothesisSelector
 
         self.require_options()

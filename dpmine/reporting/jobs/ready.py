@@ -40,7 +40,7 @@ class OnEmpty(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class Readiness:
     """What must be there before a window is run.
 
     Attributes:
@@ -53,7 +53,7 @@ class Ready:
     on_empty: OnEmpty = OnEmpty.RUN
 
     @classmethod
-    def of(cls, rule: object, on_empty: object, examples: tuple[tuple[str, date], ...]) -> Ready:
+    def of(cls, rule: object, on_empty: object, examples: tuple[tuple[str, date], ...]) -> Readiness:
         """`examples`: names and first days of windows, of which a path must tell one from the others.
 
         Raises BadParameter.
@@ -99,7 +99,7 @@ class Ready:
                 return f"no file of {job.source!r} was written after the end of it"
         return ""
 
-    def empties(self, window: str, first: date) -> str:
+    def empty_folder(self, window: str, first: date) -> str:
         """The window's folder, if that has no file and the schedule is to stop there; else ""."""
         if self.on_empty is OnEmpty.RUN:
             return ""

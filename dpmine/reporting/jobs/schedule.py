@@ -12,7 +12,7 @@ from dpmine.errors import BadParameter, BudgetExceeded
 from dpmine.io.input import Days
 from dpmine.ledger.budget import Amount, checked_name
 from dpmine.parameters import named, truth, whole
-from dpmine.reporting.jobs.ready import OnEmpty, Ready
+from dpmine.reporting.jobs.ready import OnEmpty, Readiness
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -140,7 +140,7 @@ class Schedule:
     every: Every
     runs: int
     column: str
-    ready: Ready
+    ready: Readiness
     start: Window | None = None
     missed: Missed = Missed.CATCH_UP
     disjoint_units: bool = False
@@ -161,7 +161,7 @@ class Schedule:
             every,
             runs,
             checked_name("column", table["column"]),
-            Ready.of(table["ready"], table.get("on_empty", OnEmpty.RUN), _a_year_of(every)),
+            Readiness.of(table["ready"], table.get("on_empty", OnEmpty.RUN), _a_year_of(every)),
             None if start is None else Window.parse(start, every),
             named(Missed, "missed", table.get("missed", Missed.CATCH_UP)),
             truth("disjoint_units", table.get("disjoint_units", False)),
@@ -174,7 +174,7 @@ class Schedule:
         return "; ".join(filter(None, [disjoint, self.ready.assertion(unit)]))
 
     def missing(self, window: Window, jobs: Iterable[Job]) -> str:
-        """What the window still lacks, as `Ready.missing`."""
+        """What the window still lacks, as `Readiness.missing`."""
         return self.ready.missing(str(window), window.first, window.following().first, jobs)
 
     def share(self, total: Amount) -> Amount:

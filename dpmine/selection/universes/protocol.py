@@ -291,18 +291,6 @@ class Scaled(Generic[C]):
         return plain(score * self.sensitivity)
 
 
-def array_behind(universe: object) -> tuple[Array | None, Fraction, set[Any]]:
-    """The array that views are made of, None for others; what its scores are divided by; candidates that are gone."""
-    sensitivity, gone = Fraction(1), set[Any]()
-    while isinstance(universe, Scaled | Remaining):
-        if isinstance(universe, Remaining):
-            gone |= universe.taken.keys()
-        else:
-            sensitivity *= universe.sensitivity
-        universe = universe.inner
-    return universe if isinstance(universe, Array) else None, sensitivity, gone
-
-
 def _looked_up(universe: object, candidate: Any) -> Score:
     """The score of an array's candidate. Raises KeyError for other universes."""
     if isinstance(universe, Scaled):

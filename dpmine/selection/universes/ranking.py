@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
 from itertools import accumulate
-from typing import TYPE_CHECKING, Generic, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
 from dpmine.selection.universes.crowds import exact
 from dpmine.selection.universes.dense import Dense
-from dpmine.selection.universes.protocol import C, Level, Scaled, Score, Universe, array_behind, plain
+from dpmine.selection.universes.protocol import Array, C, Level, Remaining, Scaled, Score, Universe, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -188,6 +188,18 @@ class ArrayRanking:
     def _begin(self, rank: int) -> int:
         """The first place in ascending order that has the score of the rank."""
         return int(np.searchsorted(self._scores, self._scores[-rank]))
+
+
+def array_behind(universe: object) -> tuple[Array | None, Fraction, set[Any]]:
+    """The array that views are made of, None for others; what its scores are divided by; candidates that are gone."""
+    sensitivity, gone = Fraction(1), set[Any]()
+    while isinstance(universe, Scaled | Remaining):
+        if isinstance(universe, Remaining):
+            gone |= universe.taken.keys()
+        else:
+            sensitivity *= universe.sensitivity
+        universe = universe.inner
+    return universe if isinstance(universe, Array) else None, sensitivity, gone
 
 
 AnyRanking: TypeAlias = Ranking[C] | ArrayRanking

@@ -9,7 +9,7 @@ import pytest
 from support.cases import every
 
 from dpmine.auditing import Claim
-from dpmine.auditing.targets.events import choose_event, frozen, looks, measure_event
+from dpmine.auditing.targets.events import choose_event, frozen, measure_event, views
 from dpmine.auditing.targets.sampling import Raised, Sampler
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def test_what_differs_is_found(left: Sequence[Any], right: Sequence[Any], seen: 
 
 
 def test_bits_are_looked_at_only_if_asked() -> None:
-    assert len(looks([0.5])) > len(looks([0.5], bits=False)) == 1
+    assert len(views([0.5])) > len(views([0.5], bits=False)) == 1
     chosen = choose_event([x + 2.0**-30 for x in BOTH], [x + 2.0**-31 for x in BOTH], PURE, 0.05, bits=False)
     assert chosen.evidence.measured == 0
 

@@ -7,16 +7,23 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.cases import every
 from support.effort import PROFILE, Profile, draws
-from support.gallery.lists import broken_lists, lists
+from support.gallery.listed import NONE, ONE
+from support.gallery.lists import broken_lists, lists, of
 from support.gallery.mistakes import BROKEN
 from support.gallery.sound import SOUND
 from support.gallery.twins import twins
 from support.goodness import assert_sampled_law
 
+from dpmine.auditing import ScoreVectors
 from dpmine.auditing.call import audit
+from dpmine.errors import BadParameter
+from dpmine.privacy import Guarantee, Neighbors
+from dpmine.selection.top_k import OneShot
 
 if TYPE_CHECKING:
     from support.gallery.exhibit import Exhibit
+
+    from dpmine.auditing import TargetReport
 
 CLEAR = {
     "sparse vector of exact queries",
@@ -68,7 +75,36 @@ def test_no_list_exceeds_its_claim(name: str) -> None:
     """From laws, so a verdict is certain. Of items_first, 9 % of the claim shows on few rows, of the others more."""
     found = audit(lists()[name].target, lists()[name].claim, lists()[name].family, **FEW)
     assert not found.refuted, str(found)
-    assert found.measured > 0.05 * found.evidence.claimed
+    assert shows(found, 0.05)
+
+
+def shows(found: TargetReport, share: float) -> bool:
+    """Whether more than a share of the claim was measured; nothing is to be seen where nothing is claimed."""
+    return found.measured > share * found.evidence.claimed or not found.evidence.claimed
+
+
+class NothingChosen(OneShot):
+    """Whatever the data, the same list."""
+
+    def guarantee(self) -> Guarantee:
+        return Guarantee(NONE, NONE, self.neighbors)
+
+    def law(self, _scores: object) -> dict[tuple[()], float]:
+        return {(): 1.0}
+
+
+def test_a_list_may_claim_to_say_nothing() -> None:
+    way = NothingChosen.of(2, ONE, NONE, Neighbors.REPLACE_ONE)
+    found = audit(way, of(way), ScoreVectors(sizes=(3,), lowest=0), **SHORT)
+    assert not found.refuted
+    assert shows(found, 0.05)
+
+
+def test_an_error_in_a_list_names_its_way() -> None:
+    way = OneShot.of(2, 10**9 * ONE, NONE, Neighbors.REPLACE_ONE)
+    with pytest.raises(BadParameter) as raised:
+        of(way)
+    assert raised.value.__notes__ == [f"That is the claim of a list by {way.name!r}."]
 
 
 @every("name", broken_lists(), quick=6)

@@ -21,7 +21,7 @@ from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.spark import native
 from dpmine.itemsets.spark.blocks import dealt
-from dpmine.itemsets.spark.files import Groups
+from dpmine.itemsets.spark.files import RowGroups
 from dpmine.itemsets.spark.native import Blocks
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ def test_a_file_that_changes_meanwhile_is_an_error(
     path = Path(written(tmp_path, [table]), "0.parquet")
     found = native.row_groups
 
-    def rewritten(*arguments: Any) -> Groups | None:
+    def rewritten(*arguments: Any) -> RowGroups | None:
         groups = found(*arguments)
         os.utime(path, ns=(0, 0))
         return groups
@@ -290,7 +290,7 @@ def test_a_file_that_changes_meanwhile_is_an_error(
 def test_row_groups_are_split_once_each() -> None:
     entries = np.random.default_rng(3).integers(1, 50, 40)
     places = np.arange(40)
-    groups = Groups(("a",), np.zeros(40, np.int64), places, entries, entries, places, places)
+    groups = RowGroups(("a",), np.zeros(40, np.int64), places, entries, entries, places, places)
     for count in (1, 2, 7, 40, 200):
         tasks = groups.split(count)
         assert np.concatenate(tasks).tolist() == places.tolist()

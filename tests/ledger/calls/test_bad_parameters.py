@@ -213,6 +213,14 @@ CALLS = {
         *OF_DATA,
         *("catalogue", "not_private"),
     ),
+    "top_itemsets": Given(
+        dpmine.top_itemsets,
+        {"data": BASKETS, "k": 3, "size": 1, "mechanism": "limited_domain", "kbar": 5},
+        {"k": [*NO_WHOLE, 6], "kbar": [2, *NO_WHOLE], "rules": [True]},
+        *OF_DATA,
+        *("size", "epsilon", "delta", "mechanism", "neighbors", "catalogue", "release_support", "lift_of"),
+        *("min_support", "units", "max_items_per_unit", "not_private", "memory", "engine"),
+    ),
     "frequent_itemsets": Given(
         dpmine.frequent_itemsets,
         {"data": BASKETS, "k": 2},

@@ -98,27 +98,3 @@ def test_a_split_budget_fits_where_a_sum_does_not(url: str) -> None:
     found = dpmine.top_itemsets(BASKETS, 2, epsilon=1, release_support="auto", dataset="poor", **options)
     assert spent(url, "poor") == (1, 0)
     assert found.guarantee.epsilon == 1
-
-
-USELESS: dict[str, dict[str, Any]] = {
-    "k": {"k": 0},
-    "too many": {"k": 4, "catalogue": ["bread", "tea", "salt"]},
-    "kbar": {"k": 4, "mechanism": "limited_domain", "kbar": 3},
-    "delta": {"delta": "0"},
-    "supports": {"release_support": 0},
-    "text": {"release_support": "much"},
-    "rules": {"rules": True},
-    "rules of items": {"rules": True, "size": 1, "release_support": 1},
-    "no units": {"units": 0, "release_support": 1},
-    "more units than rules can count": {"units": 2**63, "rules": True, "release_support": 1},
-    "no such column": {"unit": "nobody"},
-}
-
-
-@pytest.mark.parametrize("case", USELESS)
-def test_unusable_parameters_cost_nothing(url: str, case: str) -> None:
-    with pytest.raises(dpmine.DpmineError) as failure:
-        dpmine.top_itemsets(sealed_stream(), **{"k": 3, "ledger": url, "dataset": "shop", **USELESS[case]})
-    assert not isinstance(failure.value, BudgetExceeded)
-    assert spent(url) == (0, 0)
-    assert dpmine.Ledger(url).budget("shop").entries == 1

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from support.cases import every
 from support.numpy_bits import NumpyBits
 
-from dpmine import BadData, BadParameter, Neighbors, law
+from dpmine import BadData, Neighbors, law
 from dpmine.models.histogram.bin_search import least_records
 from dpmine.models.histogram.estimator import PrivateHistogram
 from dpmine.models.histogram.training import (
@@ -165,34 +165,6 @@ def test_too_few_records_are_rejected_with_the_number_needed(share: str) -> None
 def test_no_records_at_all(bins: list[int]) -> None:
     with pytest.raises(BadData):
         _model(bins=bins).fit([])
-
-
-@every(
-    "changes",
-    [
-        {"bins": []},
-        {"bins": [1]},
-        {"bins": [4.0]},
-        {"bins": "4,8"},
-        {"lower": 1, "upper": 0},
-        {"lower": 1},
-        {"epsilon": 0},
-        {"epsilon": float("nan")},
-        {"delta": 0},
-        {"delta": 1},
-        {"train_share": 0},
-        {"train_share": 1},
-        {"selection_share": 1},
-        {"selection_share": "0"},
-        {"mechanism": "limited_domain"},
-        {"mechanism": "exact"},
-        {"mechanism": "guess"},
-        {"neighbors": "add_remove"},
-    ],
-)
-def test_unusable_parameters_are_rejected_before_data_are_read(changes: dict[str, Any]) -> None:
-    with pytest.raises(BadParameter):
-        _model(**changes).fit(None)  # BadData once it is read
 
 
 def test_messages_hold_no_data() -> None:

@@ -13,7 +13,7 @@ from dpmine import BadParameter, Neighbors, law
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.models.validation.procedure import Trained, select_parameter, train_selected
 from dpmine.models.validation.terms import Stability, ValidationTerms, allowed
-from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.recommend import MECHANISMS
 
 TRAIN = [Fraction(i % 3, 2) for i in range(20)]
 VALIDATION = [Fraction(i % 2) for i in range(10)]

@@ -18,7 +18,7 @@ from dpmine.errors import BadParameter, BudgetExceeded
 from dpmine.ledger.budget import Accounting, Amount
 from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.jobs.file import read_job_file
-from dpmine.reporting.jobs.ready import Ready
+from dpmine.reporting.jobs.ready import Readiness
 from dpmine.reporting.jobs.schedule import Every, Missed, Schedule, Window
 from dpmine.reporting.recurring import Recurring
 from dpmine.zcdp import rho_at
@@ -103,13 +103,13 @@ def test_bad_schedules(tmp_path: Path, changes: dict[str, Any], hint: str) -> No
 def test_what_is_read(tmp_path: Path) -> None:
     given = {**TERMS, "every": "day", "start": "2026-11-22", "missed": "skip"}
     shop = Shop(tmp_path, schedule=given)
-    expected = Schedule(Every.DAY, 52, "at", Ready("clock"), Window(date(2026, 11, 22), Every.DAY), Missed.SKIP)
+    expected = Schedule(Every.DAY, 52, "at", Readiness("clock"), Window(date(2026, 11, 22), Every.DAY), Missed.SKIP)
     assert read_job_file(shop.write()).schedule == expected
     path = shop.write()
     path.write_text(path.read_text().replace('"2026-11-22"', "2026-11-22"))  # TOML has dates
     assert read_job_file(path).schedule == expected
     assert read_job_file(Shop(tmp_path, schedule={**TERMS}).write()).schedule == Schedule(
-        Every.WEEK, 52, "at", Ready("clock")
+        Every.WEEK, 52, "at", Readiness("clock")
     )
 
 

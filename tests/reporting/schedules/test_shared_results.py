@@ -20,7 +20,7 @@ from reporting.unattended.site import finding_tests
 
 import dpmine
 from dpmine.errors import BadLedger, BadParameter, NotReady
-from dpmine.io.atomic import write_whole
+from dpmine.io.atomic import write_atomically
 from dpmine.ledger.ledger import KeyedLedger, Ledger
 from dpmine.ledger.results import SharedResults
 from dpmine.reporting import windows
@@ -173,10 +173,10 @@ def test_a_folder_that_cannot_be_written_leaves_the_result_in_the_ledger(
     def full(path: Path, content: bytes, **options: Any) -> None:
         if path.suffix in {".json", ".parquet"}:
             raise OSError(28, "No space left")
-        write_whole(path, content, **options)
+        write_atomically(path, content, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr("dpmine.reporting.store.write_whole", full)
+        patch.setattr("dpmine.reporting.store.write_atomically", full)
         assert all("results' is full: free some" in outcome.summary for outcome in run(shop, "a", "2025-W03").outcomes)
     assert not results(shop, "a")
     for machine in ("b", "a"):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ledger.guarantees import guarantee
 from reporting.unattended.stores import FileStore, ServerStore
 
-from dpmine.io.atomic import write_whole
+from dpmine.io.atomic import write_atomically
 from dpmine.ledger.results import SharedResults
 
 if TYPE_CHECKING:
@@ -169,11 +169,11 @@ def _full(site: Site) -> Iterator[None]:
     def full(path: Path, content: bytes, **options: Any) -> None:
         if site.results in path.absolute().parents and content:
             raise OSError(errno.ENOSPC, "")
-        write_whole(path, content, **options)
+        write_atomically(path, content, **options)
 
     site.foreseen = False
     with site.patch.context() as patch:
-        patch.setattr("dpmine.reporting.store.write_whole", full)
+        patch.setattr("dpmine.reporting.store.write_atomically", full)
         yield
     site.foreseen = True
 

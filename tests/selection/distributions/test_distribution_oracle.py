@@ -18,8 +18,8 @@ from dpmine.selection.distributions.profile import LevelDistribution, Profile
 from dpmine.selection.distributions.stopping import LaplacePair
 from dpmine.selection.mechanisms.large_margin import LargeMargin
 from dpmine.selection.mechanisms.limited_domain import LimitedDomainPermuteAndFlip
-from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
+from dpmine.selection.recommend import MECHANISMS
 
 KNOWN: list[list[Candidate]] = [
     [9.0, 3.0, 2.0],

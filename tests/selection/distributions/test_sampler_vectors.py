@@ -20,8 +20,7 @@ from support.oracles import laws as law_oracle
 from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.exact.bits import SystemBits
-from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.recommend import build_mechanism
+from dpmine.selection.recommend import MECHANISMS, build_mechanism
 from dpmine.selection.universes.dense import Dense, Levels
 from dpmine.selection.universes.protocol import MANY_DUMMIES
 

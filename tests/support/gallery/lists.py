@@ -20,7 +20,7 @@ from dpmine.itemsets.ways.discovery import Discover, Discovery
 from dpmine.itemsets.ways.items_first import ItemsFirst
 from dpmine.itemsets.ways.joint import Joint
 from dpmine.itemsets.ways.universe import ItemsetUniverse
-from dpmine.itemsets.ways.way import ListTerms
+from dpmine.itemsets.ways.way import ListTerms, Way
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
 from dpmine.selection.top_k import OneShot, Peeling
@@ -260,10 +260,16 @@ def charge(way: Discover) -> Zcdp:
     return way.discovery.zcdp + way.itemsets.zcdp
 
 
-def of(way: OneShot | Peeling | ItemsFirst | Joint) -> Claim:
-    """What the list guarantees."""
-    guarantee = way.guarantee()
-    return Claim(guarantee.epsilon, guarantee.delta)
+def of(way: OneShot | Peeling | Way) -> Claim:
+    """What the list guarantees; where that is ε = 0, as a privacy profile. Errors name the way."""
+    try:
+        guarantee = way.guarantee()
+        if not guarantee.epsilon:
+            return Claim(profile=lambda _: float(guarantee.delta))
+        return Claim(guarantee.epsilon, guarantee.delta)
+    except Exception as error:
+        error.add_note(f"That is the claim of a list by {way.name!r}.")
+        raise
 
 
 def of_zcdp(charged: Zcdp) -> Claim:
