@@ -170,7 +170,7 @@ def test_all_sentences_use_the_label(folder: Folder) -> None:
     report = folder.run(*(job(**options) for options in ALL.values()), unit_label='["buyer", "buying people"]')
     text = Page(render(report, today=DAY)).text
     for said in (
-        "with differential privacy for each buyer",
+        "each buyer protected by noise (differential privacy)",
         "Each buyer, with all data of that buyer.",
         "One buyer is one value of “customer”; rows without one are never used.",
         "About 30 ±0 buying people (88.2 % of all) have",

@@ -102,7 +102,7 @@ def test_what_stands_on_it(html: str) -> None:
     page = Page(html)
     for said in (
         "Private results of shop",
-        "7 results about 34 customers of “shop”, with differential privacy for each customer.",
+        "7 results about 34 customers of “shop”, each customer protected by noise (differential privacy).",
         "by their outcomes the jobs came to ε = ",
         "lead the 2 listed. About 30 ±0 customers (88.2 % of all) have each of them in a basket.",
         "Association rules, the surest first",
