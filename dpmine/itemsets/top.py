@@ -79,6 +79,7 @@ def top_itemset(
             - "best_first": itemsets of all sizes are counted with noise, each chosen by the counts before;
               supports come with it
             - "joint": all of a list at once out of a public catalogue, without a δ; for at most about 20 that lead
+            - "lipschitz": the same as a set of at most 200, in the order of the catalogue
             - "auto": by public facts, the one that needs the smallest lead; for lists, what measurements speak for
         catalogue: the public list of all items: a path (text or one-column Parquet), a sequence or an Arrow array.
             "from-data": the items seen; NOT private, and the guarantee says so. None: unknown.

@@ -103,6 +103,7 @@ WAYS = (
     Named("items_first", "dpmine.itemsets.ways.items_first:ItemsFirst"),
     Named("discover", "dpmine.itemsets.ways.discovery:Discover"),
     Named("joint", "dpmine.itemsets.ways.joint:Joint"),
+    Named("lipschitz", "dpmine.itemsets.ways.lipschitz:Lipschitz"),
 )
 """What chooses a list of itemsets, beside the mechanisms."""
 SPARK = Registered("spark", "dpmine.itemsets.spark.loading:read_spark")
