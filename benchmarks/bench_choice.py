@@ -1,6 +1,7 @@
 """Which way "auto" should be: every way by name beside it, on lists of any length, and how much of the best is missing.
 
     python benchmarks/bench_choice.py [--out benchmarks/results | --read benchmarks/results] [--data NAME …]
+        [--columns TEXT …] [--lists N]
 
 A column is all that "auto" may look at: k, sizes, δ, a public catalogue or none, the relation, ε. For each it prints
 the mean missing share over the data sets, of `auto` and of the best single way; then all cells where `auto` misses more
@@ -13,6 +14,7 @@ import argparse
 import json
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from itertools import product
 from multiprocessing import get_context
 from os import cpu_count
@@ -36,10 +38,11 @@ Means = dict[str, dict[str, dict[str, float]]]
 """The mean missing share by column, data set and way."""
 
 
-def measured(name: str) -> list[Cell]:
-    """All cells of a data set; none where it is missing."""
-    data = MinedData(name)
-    return [] if data.baskets is None else [cell for column in columns() for cell in data.cells(column)]
+def measured(name: str, wanted: Sequence[str] = ("",), lists: int | None = None) -> list[Cell]:
+    """All cells of a data set in the columns that begin with one of the texts; none where it is missing."""
+    data = MinedData(name, lists)
+    mine = [column for column in columns() if str(column).startswith(tuple(wanted))]
+    return [] if data.baskets is None else [cell for column in mine for cell in data.cells(column)]
 
 
 def means(cells: Sequence[Cell], names: Sequence[str]) -> Means:
@@ -99,6 +102,8 @@ def bounds() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", default=[*CHOSEN_ON, *REPORTED_ON])
+    parser.add_argument("--columns", nargs="+", default=[""], help='those that begin so, such as "items | 20 | public"')
+    parser.add_argument("--lists", type=int, help="of each cell; by default more where k is small")
     parser.add_argument("--out", type=Path, help="a folder for all numbers")
     parser.add_argument("--read", type=Path, help="the folder of a run: nothing is measured, only auto is asked again")
     arguments = parser.parse_args()
@@ -106,7 +111,8 @@ def main() -> None:
         cells = [Cell(*cell) for cell in json.loads((arguments.read / NUMBERS).read_text())]
     else:
         with ProcessPoolExecutor(cpu_count(), mp_context=get_context("spawn")) as pool:
-            cells = [cell for found in pool.map(measured, arguments.data) for cell in found]
+            each = partial(measured, wanted=arguments.columns, lists=arguments.lists)
+            cells = [cell for found in pool.map(each, arguments.data) for cell in found]
     if arguments.out:
         arguments.out.mkdir(parents=True, exist_ok=True)
         (arguments.out / NUMBERS).write_text(json.dumps(cells))

@@ -98,6 +98,8 @@ class MinedData:
     """A data set, mined once."""
 
     name: str
+    lists: int | None = None
+    """Of each cell; None for as many as `draws` says."""
     _universes: dict[tuple[tuple[int, int], bool], ItemsetUniverse] = field(default_factory=dict)
     _supports: dict[Itemset, int] = field(default_factory=dict)
 
@@ -141,17 +143,15 @@ class MinedData:
             yield Cell(str(column), self.name, items, way.name, self._lists(way, column, least))
 
     def _lists(self, way: Way, column: Column, least: int) -> list[float]:
-        """As many lists as tell ways apart: few where all are alike."""
-        fewest, most = draws(column.k)
-        universe, found = self.universe(column.sizes, is_public=column.is_public), []
-        while len(found) < most and (len(found) < fewest or len(set(found)) > 1):
-            found.append(self.missing(way.choose(universe, bits=BITS).itemsets, column.k, least))
-        return found
+        """As many in each cell, whatever they miss: to stop at the first that are alike would leave out rare misses."""
+        universe = self.universe(column.sizes, is_public=column.is_public)
+        chosen = (way.choose(universe, bits=BITS).itemsets for _ in range(self.lists or draws(column.k)))
+        return [self.missing(itemsets, column.k, least) for itemsets in chosen]
 
 
-def draws(k: int) -> tuple[int, int]:
-    """Lists of a cell: where all of the first are alike, and else."""
-    return max(3, 10 // k), max(5, 60 // k)
+def draws(k: int) -> int:
+    """Lists of a cell, fewer where each has more places."""
+    return max(4, 40 // k)
 
 
 def rivals(column: Column, catalogue_size: int) -> Iterator[Way]:

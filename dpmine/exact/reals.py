@@ -293,6 +293,15 @@ def uniform_below(count: int, *, bits: BitSource) -> int:
             return value
 
 
+def uniform_subset(size: int, count: int, *, bits: BitSource) -> list[int]:
+    """A uniform set of `count` ≤ `size` of the integers in [0, size), in ascending order (Floyd 1987)."""
+    chosen: set[int] = set()
+    for last in range(size - count, size):
+        number = uniform_below(last + 1, bits=bits)
+        chosen.add(last if number in chosen else number)
+    return sorted(chosen)
+
+
 def _not_beaten(indices: list[int], balls: list[Ball]) -> list[int]:
     """The indices whose ball does not certainly lie below another one; a ball of NaN is never certain."""
     leader = balls[0]

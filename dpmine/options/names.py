@@ -122,6 +122,11 @@ WAYS = (
         f"{_WAYS}.joint:Joint",
         about="all of a list at once out of a public catalogue, without a δ; for at most about 20 that lead",
     ),
+    Named(
+        "lipschitz",
+        f"{_WAYS}.lipschitz:Lipschitz",
+        about="the same as a set of at most 200, in the order of the catalogue",
+    ),
 )
 """What chooses a list of itemsets, beside the mechanisms."""
 SPARK = Registered("spark", "dpmine.itemsets.spark.loading:read_spark")

@@ -135,9 +135,9 @@ MISTAKES = {
         "--neighbors must be 'replace_one' or 'add_remove'. Did you mean 'add_remove'?"
     ),
     f"{SALES} --mechanism large-margn": (
-        "--mechanism must be one of: auto, best_first, discover, items_first, joint, large_margin, large_margin_tight, "
-        "limited_domain, limited_domain_permute_and_flip, stable_maximiser, bounded_growth, exponential, "
-        "max_of_exponentials, max_of_laplaces, exact. Did you mean 'large_margin'?"
+        "--mechanism must be one of: auto, best_first, discover, items_first, joint, lipschitz, large_margin, "
+        "large_margin_tight, limited_domain, limited_domain_permute_and_flip, stable_maximiser, bounded_growth, "
+        "exponential, max_of_exponentials, max_of_laplaces, exact. Did you mean 'large_margin'?"
     ),
     f"{SALES} --mechanism exponential": (
         "exponential chooses among all itemsets of a public catalogue, because the items seen in the data are "

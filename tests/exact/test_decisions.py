@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,6 +24,7 @@ from dpmine.exact.reals import (
     floors_of_sums,
     less_than,
     uniform_below,
+    uniform_subset,
 )
 
 if TYPE_CHECKING:
@@ -169,6 +171,13 @@ def test_uniform_below_large_counts(count: int) -> None:
     assert max(draws) > count * 9 // 10
     assert min(draws) < count // 10
     assert bits.taken <= 300 * 2.5 * count.bit_length()
+
+
+@every(("size", "count"), [(4, 2), (3, 0), (3, 3), (5, 1)])
+def test_uniform_subset_is_exactly_uniform(size: int, count: int) -> None:
+    sets = list(combinations(range(size), count))
+    law = dict.fromkeys(sets, 1 / len(sets))
+    assert_law(lambda bits: tuple(uniform_subset(size, count, bits=bits)), law, depth=12, undecided=0.1)
 
 
 def mean_bits(decide: Callable[[CountingBits], object], *, by_bit: bool, draws: int = 400) -> float:

@@ -50,6 +50,7 @@ EACH: dict[str, dict[str, Any]] = {
     "discover": {},
     "best_first": {},
     "joint": {"catalogue": ITEMS},
+    "lipschitz": {"catalogue": ITEMS},
     "auto": {},
 }
 MORE: dict[str, dict[str, Any]] = {

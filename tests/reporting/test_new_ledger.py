@@ -37,8 +37,8 @@ def test_a_budget_that_a_run_creates_is_said_in_its_text_and_on_its_page(folder:
     report = folder.run(job(**AGES))
     assert str(report).splitlines()[0].startswith("new data set: granted ε = 100000, δ = 0.01 to 'shop'; ")
     assert (
-        "to ε = 100000, δ = 0.01 for each customer. The run that made this page also entered this budget, in a new data "
-        "set." in render(report)
+        "to ε = 100000, δ = 0.01 for each customer. The run that made this page also entered this budget, in a new "
+        "data set." in render(report)
     )
     again = folder.run(job(**AGES))
     assert "new" not in str(again)

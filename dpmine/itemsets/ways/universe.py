@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmine.exact.reals import uniform_below
+from dpmine.exact.reals import uniform_below, uniform_subset
 from dpmine.selection.universes.protocol import MANY_DUMMIES, Level, Score
 
 if TYPE_CHECKING:
@@ -240,14 +240,10 @@ class ItemsetUniverse:
         return max(1, deeper if self._deepest <= self._resident else max(deeper, self._resident))
 
     def _any(self, bits: BitSource) -> Itemset:
-        """A uniform itemset out of all: its size with probability ∝ C(N, r), then a uniform subset (Floyd 1987)."""
+        """A uniform itemset out of all: its size with probability ∝ C(N, r), then a uniform subset."""
         ends = list(accumulate(self._ways))
         size = self._sizes[bisect_right(ends, uniform_below(self._total, bits=bits))]
-        chosen: set[int] = set()
-        for last in range(self._items - size, self._items):
-            item = uniform_below(last + 1, bits=bits)
-            chosen.add(last if item in chosen else item)
-        return tuple(sorted(chosen))
+        return tuple(uniform_subset(self._items, size, bits=bits))
 
 
 def itemset_count(items: int, sizes: tuple[int, int]) -> int:

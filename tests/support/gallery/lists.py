@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations, permutations
-from math import exp
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 import dpmine
@@ -19,6 +18,7 @@ from dpmine.itemsets.ways.basis import Basis
 from dpmine.itemsets.ways.discovery import Discover, Discovery
 from dpmine.itemsets.ways.items_first import ItemsFirst
 from dpmine.itemsets.ways.joint import Joint
+from dpmine.itemsets.ways.lipschitz import Lipschitz
 from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.itemsets.ways.way import ListTerms, Way
 from dpmine.privacy import Neighbors
@@ -40,7 +40,7 @@ from support.gallery.counted import (
     together,
 )
 from support.gallery.listed import ITEMS, NONE, ONE, Listed, Lists, chosen_lists, one_basket_each
-from support.oracles import top_k
+from support.oracles import at_once, top_k
 from support.oracles.discovery import law_of_sets
 from support.oracles.itemsets import all_supports, baskets_of
 
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dpmine.exact.bits import BitSource
+    from dpmine.itemsets.ways.at_once import ListAtOnce
     from dpmine.privacy import Zcdp
     from support.oracles.itemsets import Units
 
@@ -72,26 +73,21 @@ class Peeled:
 
 
 @dataclass(frozen=True)
-class JointList:
-    """A sequence of k candidates at once."""
+class AtOnceList:
+    """k candidates at once: a sequence or a set."""
 
-    way: Joint
+    way: ListAtOnce
     times: int = 1
     """What the rate is multiplied by: a mistake unless 1."""
 
     def law(self, scores: Sequence[int]) -> Lists:
-        """Of all sequences of positions."""
-        rate = self.times * float(self.way.epsilon) / (4 if self.way.neighbors is Neighbors.REPLACE_ONE else 2)
-        best = sorted(scores, reverse=True)
-        weights = {
-            places: exp(-rate * max(top - scores[place] for top, place in zip(best, places, strict=False)))
-            for places in permutations(range(len(scores)), self.way.count)
-        }
-        return {places: weight / sum(weights.values()) for places, weight in weights.items()}
+        """Of all outcomes of positions."""
+        way = self.way
+        return dict(at_once.law(way.name, scores, way.count, way.epsilon, way.neighbors, times=self.times))
 
     def run(self, scores: Sequence[int], bits: BitSource) -> tuple[int, ...]:
-        """One sequence."""
-        return self.way.mechanism.choose(Dense(list(scores)), bits=bits)
+        """One outcome."""
+        return at_once.outcome(self.way.name, self.way.mechanism.choose(Dense(list(scores)), bits=bits))
 
 
 @dataclass(frozen=True)
@@ -168,8 +164,10 @@ def lists() -> Mapping[str, Listed]:
             Peeling.of(2, MaxOfExponentials(ONE, NONE, relation), Fraction(1, 10**6)),
         ):
             found[f"{way.name}, two of three, {relation}"] = Listed(Peeled(way), of(way), scores)
-        at_once = joint(relation)
-        found[f"joint, two of three, {relation}"] = Listed(JointList(at_once), of(at_once), scores)
+        for kind in (Joint, Lipschitz):
+            whole = two_at_once(kind, relation)
+            listed = Listed(AtOnceList(whole), of(whole), replace(scores, sizes=(4,)))
+            found[f"{whole.name}, two of four, {relation}"] = listed
         first = items_first(relation)
         found[f"items_first, {relation}"] = Listed(ItemsFirstList(first), of(first), rows)
         cells = Cells(Basis(1, relation, DiscreteLaplace(EPSILON), 2 if relation is Neighbors.REPLACE_ONE else 1))
@@ -196,6 +194,7 @@ def broken_lists() -> Mapping[str, Listed]:
     counted = replace(best_first(Neighbors.ADD_REMOVE), way=best_first(relation).way)
     wholes = CountedTogether(counted.way, together(Neighbors.ADD_REMOVE), is_capped=False)
     return {
+        **_too_much_at_once(scores),
         "the number of units is used and not paid for": Listed(
             replace(best_first(Neighbors.ADD_REMOVE), exact_units=True),
             at_five(counted.noise),
@@ -215,17 +214,23 @@ def broken_lists() -> Mapping[str, Listed]:
         ),
         "pure signs at the price of add-remove": Listed(purely(counted), of_pure(purely(counted)), rows),
         "each round has all of ε": Listed(Peeled(replace(peeled, round_epsilon=ONE)), of(peeled), scores),
-        "a joint sequence at a sensitivity of 1 under replace-one": Listed(
-            JointList(joint(relation), times=2), of(joint(relation)), replace(scores, sizes=(4,))
-        ),
-        "a joint sequence at the rate of a single choice": Listed(
-            JointList(joint(Neighbors.ADD_REMOVE), times=2),
-            of(joint(Neighbors.ADD_REMOVE)),
-            replace(scores, neighbors=Neighbors.ADD_REMOVE),
-        ),
         "the items have no noise": Listed(ItemsFirstList(first, exact_items=True), of(first), rows),
         "the threshold is for one item": Listed(Wide(narrow), of_zcdp(charge(found)), rows),
     }
+
+
+def _too_much_at_once(scores: ScoreVectors) -> Mapping[str, Listed]:
+    """Twice the rate: that of a sensitivity of 1 under replace-one, or of a single choice."""
+    mistakes = {
+        Neighbors.REPLACE_ONE: "at a sensitivity of 1 under replace-one",
+        Neighbors.ADD_REMOVE: "at the rate of a single choice",
+    }
+    found = {}
+    for (kind, size), (relation, mistake) in product({Joint: 4, Lipschitz: 8}.items(), mistakes.items()):
+        way = two_at_once(kind, relation)
+        vectors = replace(scores, neighbors=relation, sizes=(size,))
+        found[f"{way.name} {mistake}"] = Listed(AtOnceList(way, times=2), of(way), vectors)
+    return found
 
 
 @dataclass(frozen=True)
@@ -238,9 +243,9 @@ class Wide(DiscoveredList):
         return [int(self.way.discovery.weights[0]) * singles[item,] for item in range(ITEMS)]
 
 
-def joint(relation: Neighbors) -> Joint:
-    """Two at once, ε = 1."""
-    return Joint.of(ListTerms(2, ONE, NONE, relation, (1, 1), ITEMS))
+def two_at_once(kind: type[ListAtOnce], relation: Neighbors) -> ListAtOnce:
+    """ε = 1."""
+    return kind.of(ListTerms(2, ONE, NONE, relation, (1, 1), ITEMS))
 
 
 def items_first(relation: Neighbors) -> ItemsFirst:
