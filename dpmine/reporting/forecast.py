@@ -55,8 +55,8 @@ class WindowsForecast(ShownAsText):
 
     @property
     def paths(self) -> Sequence[str]:
-        """As `Batch.paths`; the inputs of all windows are the same."""
-        return self.batches[-1].paths
+        """As `Batch.paths`, of all windows."""
+        return list(dict.fromkeys(path for batch in self.batches for path in batch.paths))
 
     def __str__(self) -> str:
         last = self.batches[-1]
