@@ -11,14 +11,17 @@ from dpmine_cli.options import Format, as_typed
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
+    from dpmine.itemsets.exact_supports import ListedSupports
     from dpmine.itemsets.release.frequent import FrequentItemsets
     from dpmine.itemsets.release.results import TopItemsets
     from dpmine_cli.line import CommandLine
-    from dpmine_cli.output import Destination
+    from dpmine_cli.output import Destination, Prepared
 
 _SHOWN = ("confidence", "lift")
 """Measures of rules in text; JSON has all."""
+_NO_RULE = "No rule is as confident."
 
 
 def top_itemset(line: CommandLine) -> None:
@@ -40,7 +43,7 @@ def top_itemset(line: CommandLine) -> None:
         )
     result = replace(result, advice=as_typed(result.advice))
     if line.rules:
-        destination.write_document(WithRules.of(result, result.rules(least)))
+        destination.write_result(WithRules(result, result.rules(least)))
     else:
         destination.write_result(result)
     line.caution(result.guarantee)
@@ -71,7 +74,7 @@ def frequent_itemsets(line: CommandLine) -> None:
     result = replace(result, advice=as_typed(result.advice))
     listed = result.without_subsets() if line.maximal else result
     if line.rules:
-        destination.write_document(WithRules.of(listed, result.rules(min_threshold=least)))
+        destination.write_result(WithRules(listed, result.rules(min_threshold=least)))
     else:
         destination.write_result(listed)
     line.caution(result.guarantee)
@@ -110,17 +113,19 @@ def supports(line: CommandLine) -> None:
 
     if not line.not_private:
         raise NotPrivate("Exact supports are not private: add --not-private to confirm, or use dpmine top-itemset.")
-    destination = line.destination
+    destination, least = line.destination, _least_confidence(line, default=0)
     line.require_apart()
+    values = line.values("not_private", "rules", "min_confidence")
+    if line.rules:
+        values |= {"size": _sizes_from_one(line), "as_fraction": True, "as_objects": True}
     with line.messages as messages:
         supports = list_supports(
-            line.data,
-            **line.values("not_private"),
-            progress=messages.progress,
-            notice=messages.notice,
-            dry_run=line.dry_run,
+            line.data, **values, progress=messages.progress, notice=messages.notice, dry_run=line.dry_run
         )
-    destination.write_supports(supports)
+    if line.rules:
+        destination.write_result(_exact_rules(supports, least))
+    else:
+        destination.write_supports(supports)
     if destination.format not in {Format.TEXT, Format.JSON}:
         messages.warn("exact supports; NOT private")
 
@@ -134,9 +139,7 @@ def _catalogue(line: CommandLine) -> object:
 
 
 def _least_confidence(line: CommandLine, default: Fraction | int) -> Fraction:
-    """--min-confidence as a number in [0, 1]; BadParameter for others, without rules, and where none can be written."""
-    if line.rules:
-        line.destination.require_document("Rules (--rules) are")
+    """--min-confidence as a number in [0, 1]; BadParameter for others, and without rules."""
     if line.min_confidence is None:
         return Fraction(default)
     from dpmine.errors import BadParameter
@@ -157,19 +160,60 @@ def _notices(result: TopItemsets, destination: Destination) -> list[str]:
     return [f"{missing}: {result.advice}", *notices] if result.advice else notices
 
 
+def _sizes_from_one(line: CommandLine) -> str:
+    """All sizes up to the largest: rules need all subsets. BadParameter for lists that leave some out."""
+    from dpmine.errors import BadParameter
+    from dpmine.parameters import parse_sizes
+
+    if line.maximal or line.closed:
+        raise BadParameter("--rules need all frequent itemsets: leave out --maximal and --closed.")
+    return "all" if line.size == "all" else f"1-{parse_sizes(line.size)[1]}"
+
+
+def _exact_rules(supports: ListedSupports, least: Fraction) -> Prepared:
+    """The itemsets and the rules of exact supports; as a table, the rules alone."""
+    from dpmine.itemsets.release.rules import plain_rules
+    from dpmine_cli.output import Prepared, lines_of_supports
+
+    frame = supports.rules(least)
+    rules, batches = plain_rules(frame), list(supports.batches(as_objects=True))
+    itemsets = [row for batch in batches for row in batch.to_pylist()]
+    text = "\n".join([*lines_of_supports(batches), "", *(map(_rule, rules) if rules else [_NO_RULE])])
+    table = _table_of_rules(frame, "").replace_schema_metadata({"dpmine": '{"private": false}'})
+    return Prepared({"private": False, "itemsets": itemsets, "rules": rules}, table, text)
+
+
+def _table_of_rules(rules: pd.DataFrame, item_type: str) -> pa.Table:
+    """The rules as rows; a measure that is undefined is null."""
+    import pyarrow as pa
+
+    from dpmine.itemsets.release.results import item_lists
+
+    sides, measures = rules.columns[:2].tolist(), rules.columns[2:].tolist()
+    columns = {side: item_lists(rules[side].tolist(), item_type) for side in sides}
+    for name in measures:
+        kind = pa.float64() if rules[name].dtype == "float64" else pa.int64()
+        columns[name] = pa.array(rules[name], kind, from_pandas=True)
+    return pa.table(columns)
+
+
 @dataclass(frozen=True, slots=True)
 class WithRules:
-    """A result, and its rules as plain rows."""
+    """A result, and the frame of its rules."""
 
     result: TopItemsets | FrequentItemsets
-    rules: list[dict[str, Any]]
+    frame: pd.DataFrame
 
-    @classmethod
-    def of(cls, result: TopItemsets | FrequentItemsets, rules: pd.DataFrame) -> WithRules:
-        """The rules of a frame."""
+    @property
+    def rules(self) -> list[dict[str, Any]]:
+        """As plain rows."""
         from dpmine.itemsets.release.rules import plain_rules
 
-        return cls(result, plain_rules(rules))
+        return plain_rules(self.frame)
+
+    def to_arrow(self) -> pa.Table:
+        """The rules, with the JSON as metadata."""
+        return _table_of_rules(self.frame, self.result.item_type).replace_schema_metadata({"dpmine": self.to_json()})
 
     @property
     def cautions(self) -> list[str]:
@@ -189,7 +233,7 @@ class WithRules:
     def _without_rules(self) -> str:
         """Why there are none."""
         if any(len(itemset) > 1 for itemset in self.result.itemsets):
-            return "No rule is as confident."
+            return _NO_RULE
         one_basket = " With --basket, one basket holds all of an itemset; without, all rows of a unit are one basket."
         none = "No itemset of two or more items is listed, so there are no rules."
         return none + (one_basket if self.result.several_baskets else "")
@@ -200,7 +244,8 @@ def _rule(rule: dict[str, Any]) -> str:
 
     sides = [listed_items(rule[side]) for side in ("antecedents", "consequents")]
     shown = [
-        f"{name} {rule[name]:.3g} ({rule[f'{name}_low']:.3g} to {rule[f'{name}_high']:.3g})"
+        f"{name} {rule[name]:.3g}"
+        + (f" ({rule[f'{name}_low']:.3g} to {rule[f'{name}_high']:.3g})" if f"{name}_low" in rule else "")
         for name in _SHOWN
         if rule.get(name) is not None
     ]

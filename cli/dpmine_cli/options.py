@@ -90,6 +90,12 @@ _SUPPORTS = {
     "size": replace(_TOP["size"], metavar="R|R1-R2|all"),
     "maximal": Option("List only itemsets of which no superset has --min-support.", kind=bool, default=False),
     "closed": Option("List only itemsets of which no superset has the same support.", kind=bool, default=False),
+    "rules": Option(
+        "Association rules, too, of itemsets of all sizes up to --size. CSV and Parquet then hold the rules.",
+        kind=bool,
+        default=False,
+    ),
+    "min_confidence": _TOP["min_confidence"],
     **{name: _TOP[name] for name in ("catalogue", "not_private", "memory", "engine")},
 }
 _CATALOGUE = {
