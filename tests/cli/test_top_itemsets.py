@@ -51,9 +51,10 @@ def test_text_with_supports(run: outcome_of) -> None:
     lines = run(*SUPPORTED, "--units", "40").out.splitlines()
     assert lines[0] == f"{BREAD}, {BUTTER}: about 30 (30 to 30), 75.000% of all"
     assert lines[1] == f"{BUTTER}, {TEA}: about 4 (4 to 4), 10.000% of all"
-    assert lines[2].startswith("(exponential; ε = 2000, δ = 0 per customer")
-    assert lines[3].startswith("(selection ε = 1000, δ = 0 (2 rounds of ")
-    assert lines[3].endswith("; supports ε = 1000, δ = 0)")
+    assert lines[2] == "(with probability 95% or more, each interval holds the true support)"
+    assert lines[3].startswith("(exponential; ε = 2000, δ = 0 per customer")
+    assert lines[4].startswith("(selection ε = 1000, δ = 0 (2 rounds of ")
+    assert lines[4].endswith("; supports ε = 1000, δ = 0)")
 
 
 def test_text_with_rules(run: outcome_of) -> None:
