@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from dpmine_cli.options import Format, as_typed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pandas as pd
     import pyarrow as pa
 
@@ -47,6 +49,7 @@ def top_itemset(line: CommandLine) -> None:
     else:
         destination.write_result(result)
     line.caution(result.guarantee)
+    _say_of_encoding(line, result.itemsets)
     say = messages.notice if result.guarantee.private else messages.warn
     for text in _notices(result, destination):
         say(text)
@@ -78,6 +81,7 @@ def frequent_itemsets(line: CommandLine) -> None:
     else:
         destination.write_result(listed)
     line.caution(result.guarantee)
+    _say_of_encoding(line, listed.itemsets)
     if line.rules and result.several_baskets:
         messages.notice(CONFIDENCE)
     if destination.format is not Format.TEXT or destination.path is not None:
@@ -99,6 +103,7 @@ def catalogue(line: CommandLine) -> None:
     found = replace(found, advice=as_typed(found.advice))
     destination.write_result(found)
     line.caution(found.guarantee)
+    _say_of_encoding(line, [found.items])
     if destination.format is not Format.TEXT or destination.path is not None:
         messages.notice(f"{len(found)} items; {found.guarantee}. {found.advice}".rstrip(". "))
 
@@ -128,6 +133,16 @@ def supports(line: CommandLine) -> None:
         destination.write_supports(supports)
     if destination.format not in {Format.TEXT, Format.JSON}:
         messages.warn("exact supports; NOT private")
+
+
+def _say_of_encoding(line: CommandLine, itemsets: Iterable[Iterable[object]]) -> None:
+    """A notice where released names, which are public, have what stands for bytes of another encoding."""
+    if any("\ufffd" in str(item) for itemset in itemsets for item in itemset):
+        line.messages.notice(
+            "names in the result have U+FFFD in place of bytes that are not valid in the encoding: for CSV files give "
+            "another one, such as --encoding windows-1252, or convert the file (iconv -f windows-1252 -t utf-8). "
+            "Another run is charged again"
+        )
 
 
 def _catalogue(line: CommandLine) -> object:
