@@ -36,7 +36,7 @@ def as_keys(text: str) -> str:
 
 def _as_key(found: re.Match[str]) -> str:
     name, value = found.groups()
-    key = _KEYS.get(name)
+    key = KEY_OF.get(name)
     if key is None or value is None or value == "…":
         return key or found[0]
     if value.startswith("(") and value.endswith(")"):
@@ -350,7 +350,7 @@ OPTIONS = {
 """By the name of the command, which is the kind of a job; in the order in which `--help` lists them."""
 IN_JOBS_ALONE = {"compare": COMPARE}
 """By the kind of a job that is no command."""
-_KEYS = {
+KEY_OF = {
     option.parameter or name: name
     for table in OPTIONS.values()
     for name, option in table.items()
