@@ -89,7 +89,9 @@ class WindowRun:
                     raise
                 rejected = _rejection(window, error)
                 break
-        return WindowsForecast(tuple(batches), rejected, waiting, self._lost())
+        used = {*self._charges().by_window, *map(str, windows[: len(batches)])} - {ONCE}
+        left = max(0, self.recurring.schedule.runs - len(used))
+        return WindowsForecast(tuple(batches), rejected, waiting, self._lost(), left)
 
     def _planned(self, *, retry: bool) -> tuple[tuple[Window, ...], str]:
         """The windows that are run, in order, and why others are not, or "".
