@@ -17,10 +17,12 @@ BASKETS = [["bread", "milk"], ["bread", "milk", "tea"], ["bread"], ["milk"], ["t
 SUPPORTS = ["supports", "baskets.baskets", "--min-support", "1", "--rules", "--not-private"]
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> outcome_of:
+    """Beside a file of the baskets."""
     monkeypatch.chdir(tmp_path)
     Path("baskets.baskets").write_text("".join(" ".join(basket) + "\n" for basket in BASKETS))
+    return outcome_of(capfd)
 
 
 def confidences(largest: int) -> dict[tuple[frozenset[str], frozenset[str]], float]:
