@@ -11,15 +11,20 @@ from dpmine_cli.messages import as_typed
 from dpmine_cli.options import Format
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from collections.abc import Iterable
 
+    import pandas as pd
+    import pyarrow as pa
+
+    from dpmine.itemsets.exact_supports import ListedSupports
     from dpmine.itemsets.release.frequent import FrequentItemsets
     from dpmine.itemsets.release.results import TopItemsets
     from dpmine_cli.line import CommandLine
-    from dpmine_cli.output import Destination
+    from dpmine_cli.output import Destination, Prepared
 
 _SHOWN = ("confidence", "lift")
 """Measures of rules in text; JSON has all."""
+_NO_RULE = "No rule is as confident."
 
 
 def top_itemset(line: CommandLine) -> None:
@@ -41,10 +46,11 @@ def top_itemset(line: CommandLine) -> None:
         )
     result = replace(result, advice=as_typed(result.advice))
     if line.rules:
-        destination.write_document(WithRules.of(result, result.rules(least)))
+        destination.write_result(WithRules(result, result.rules(least)))
     else:
         destination.write_result(result)
     line.caution(result.guarantee)
+    _say_of_encoding(line, result.itemsets)
     say = messages.notice if result.guarantee.private else messages.warn
     for text in _notices(result, destination):
         say(text)
@@ -72,10 +78,11 @@ def frequent_itemsets(line: CommandLine) -> None:
     result = replace(result, advice=as_typed(result.advice))
     listed = result.without_subsets() if line.maximal else result
     if line.rules:
-        destination.write_document(WithRules.of(listed, result.rules(min_threshold=least)))
+        destination.write_result(WithRules(listed, result.rules(min_threshold=least)))
     else:
         destination.write_result(listed)
     line.caution(result.guarantee)
+    _say_of_encoding(line, listed.itemsets)
     if line.rules and result.several_baskets:
         messages.notice(CONFIDENCE)
     if destination.format is not Format.TEXT or destination.path is not None:
@@ -97,6 +104,7 @@ def catalogue(line: CommandLine) -> None:
     found = replace(found, advice=as_typed(found.advice))
     destination.write_result(found)
     line.caution(found.guarantee)
+    _say_of_encoding(line, [found.items])
     if destination.format is not Format.TEXT or destination.path is not None:
         messages.notice(f"{len(found)} items; {found.guarantee}. {found.advice}".rstrip(". "))
 
@@ -111,19 +119,31 @@ def supports(line: CommandLine) -> None:
 
     if not line.not_private:
         raise NotPrivate("Exact supports are not private: add --not-private to confirm, or use dpmine top-itemset.")
-    destination = line.destination
+    destination, least = line.destination, _least_confidence(line, default=0)
     line.require_apart()
+    values = line.values("not_private", "rules", "min_confidence")
+    if line.rules:
+        values |= {"size": _sizes_from_one(line), "as_fraction": True, "as_objects": True}
     with line.messages as messages:
         supports = list_supports(
-            line.data,
-            **line.values("not_private"),
-            progress=messages.progress,
-            notice=messages.notice,
-            dry_run=line.dry_run,
+            line.data, **values, progress=messages.progress, notice=messages.notice, dry_run=line.dry_run
         )
-    destination.write_supports(supports)
+    if line.rules:
+        destination.write_result(_exact_rules(supports, least))
+    else:
+        destination.write_supports(supports)
     if destination.format not in {Format.TEXT, Format.JSON}:
         messages.warn("exact supports; NOT private")
+
+
+def _say_of_encoding(line: CommandLine, itemsets: Iterable[Iterable[object]]) -> None:
+    """A notice where released names, which are public, have what stands for bytes of another encoding."""
+    if any("\ufffd" in str(item) for itemset in itemsets for item in itemset):
+        line.messages.notice(
+            "names in the result have U+FFFD in place of bytes that are not valid in the encoding: for CSV files give "
+            "another one, such as --encoding windows-1252, or convert the file (iconv -f windows-1252 -t utf-8). "
+            "Another run is charged again"
+        )
 
 
 def _catalogue(line: CommandLine) -> object:
@@ -135,9 +155,7 @@ def _catalogue(line: CommandLine) -> object:
 
 
 def _least_confidence(line: CommandLine, default: Fraction | int) -> Fraction:
-    """--min-confidence as a number in [0, 1]; BadParameter for others, without rules, and where none can be written."""
-    if line.rules:
-        line.destination.require_document("Rules (--rules) are")
+    """--min-confidence as a number in [0, 1]; BadParameter for others, and without rules."""
     if line.min_confidence is None:
         return Fraction(default)
     from dpmine.errors import BadParameter
@@ -158,19 +176,60 @@ def _notices(result: TopItemsets, destination: Destination) -> list[str]:
     return [f"{missing}: {result.advice}", *notices] if result.advice else notices
 
 
+def _sizes_from_one(line: CommandLine) -> str:
+    """All sizes up to the largest: rules need all subsets. BadParameter for lists that leave some out."""
+    from dpmine.errors import BadParameter
+    from dpmine.parameters import parse_sizes
+
+    if line.maximal or line.closed:
+        raise BadParameter("--rules need all frequent itemsets: leave out --maximal and --closed.")
+    return "all" if line.size == "all" else f"1-{parse_sizes(line.size)[1]}"
+
+
+def _exact_rules(supports: ListedSupports, least: Fraction) -> Prepared:
+    """The itemsets and the rules of exact supports; as a table, the rules alone."""
+    from dpmine.itemsets.release.rules import plain_rules
+    from dpmine_cli.output import Prepared, lines_of_supports
+
+    frame = supports.rules(least)
+    rules, batches = plain_rules(frame), list(supports.batches(as_objects=True))
+    itemsets = [row for batch in batches for row in batch.to_pylist()]
+    text = "\n".join([*lines_of_supports(batches), "", *(map(_rule, rules) if rules else [_NO_RULE])])
+    table = _table_of_rules(frame, "").replace_schema_metadata({"dpmine": '{"private": false}'})
+    return Prepared({"private": False, "itemsets": itemsets, "rules": rules}, table, text)
+
+
+def _table_of_rules(rules: pd.DataFrame, item_type: str) -> pa.Table:
+    """The rules as rows; a measure that is undefined is null."""
+    import pyarrow as pa
+
+    from dpmine.itemsets.release.results import item_lists
+
+    sides, measures = rules.columns[:2].tolist(), rules.columns[2:].tolist()
+    columns = {side: item_lists(rules[side].tolist(), item_type) for side in sides}
+    for name in measures:
+        kind = pa.float64() if rules[name].dtype == "float64" else pa.int64()
+        columns[name] = pa.array(rules[name], kind, from_pandas=True)
+    return pa.table(columns)
+
+
 @dataclass(frozen=True, slots=True)
 class WithRules:
-    """A result, and its rules as plain rows."""
+    """A result, and the frame of its rules."""
 
     result: TopItemsets | FrequentItemsets
-    rules: list[dict[str, Any]]
+    frame: pd.DataFrame
 
-    @classmethod
-    def of(cls, result: TopItemsets | FrequentItemsets, rules: pd.DataFrame) -> WithRules:
-        """The rules of a frame."""
+    @property
+    def rules(self) -> list[dict[str, Any]]:
+        """As plain rows."""
         from dpmine.itemsets.release.rules import plain_rules
 
-        return cls(result, plain_rules(rules))
+        return plain_rules(self.frame)
+
+    def to_arrow(self) -> pa.Table:
+        """The rules, with the JSON as metadata."""
+        return _table_of_rules(self.frame, self.result.item_type).replace_schema_metadata({"dpmine": self.to_json()})
 
     @property
     def cautions(self) -> list[str]:
@@ -190,7 +249,7 @@ class WithRules:
     def _without_rules(self) -> str:
         """Why there are none."""
         if any(len(itemset) > 1 for itemset in self.result.itemsets):
-            return "No rule is as confident."
+            return _NO_RULE
         one_basket = " With --basket, one basket holds all of an itemset; without, all rows of a unit are one basket."
         none = "No itemset of two or more items is listed, so there are no rules."
         return none + (one_basket if self.result.several_baskets else "")
@@ -201,7 +260,8 @@ def _rule(rule: dict[str, Any]) -> str:
 
     sides = [listed_items(rule[side]) for side in ("antecedents", "consequents")]
     shown = [
-        f"{name} {rule[name]:.3g} ({rule[f'{name}_low']:.3g} to {rule[f'{name}_high']:.3g})"
+        f"{name} {rule[name]:.3g}"
+        + (f" ({rule[f'{name}_low']:.3g} to {rule[f'{name}_high']:.3g})" if f"{name}_low" in rule else "")
         for name in _SHOWN
         if rule.get(name) is not None
     ]

@@ -80,7 +80,9 @@ def verify(line: CommandLine) -> None:
     """
     destination = line.destination
     found = {"entries": _ledger(line).verify()}
-    destination.write_result(Prepared(found, [found], f"{found['entries']} entries, all as they were written"))
+    from dpmine.ledger.budget import entries_as_written
+
+    destination.write_result(Prepared(found, [found], entries_as_written(found["entries"])))
 
 
 def export(line: CommandLine) -> None:

@@ -86,6 +86,12 @@ _SUPPORTS = {
     "size": replace(_TOP["size"], metavar="R|R1-R2|all"),
     "maximal": Option("List only itemsets of which no superset has --min-support.", kind=bool, default=False),
     "closed": Option("List only itemsets of which no superset has the same support.", kind=bool, default=False),
+    "rules": Option(
+        "Association rules, too, of itemsets of all sizes up to --size. CSV and Parquet then hold the rules.",
+        kind=bool,
+        default=False,
+    ),
+    "min_confidence": _TOP["min_confidence"],
     **{name: _TOP[name] for name in ("catalogue", "not_private", "memory", "engine")},
 }
 _CATALOGUE = {
@@ -122,6 +128,7 @@ _REPORT = {
         kind=bool,
         default=False,
     ),
+    "format": Option("Of --dry-run.", choices=(Format.TEXT.value, Format.JSON.value), shown="text"),
     "ledger_must_exist": _MUST_EXIST,
     "evidence": Option("Write a new folder, too, for others to check the report by.", "FOLDER", kind=Path),
     "verify_evidence": Option("Check such a folder; run nothing.", "FOLDER", kind=Path),

@@ -202,7 +202,7 @@ class Destination:
         elif self.format is Format.JSON:
             self._write(_json(batches))
         else:
-            self._write(self._lines(block) for block in _lines_of_supports(batches))
+            self._write(self._lines(block) for block in lines_of_supports(batches))
 
     @property
     def _is_table(self) -> bool:
@@ -271,7 +271,8 @@ def _json(batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
     yield b"]}\n"
 
 
-def _lines_of_supports(batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
+def lines_of_supports(batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
+    """Blocks of lines for people, the last of which says that they are exact."""
     from dpmine.itemsets.release.results import listed_items
 
     for batch in batches:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from typing import TYPE_CHECKING
 
-from dpmine_cli.messages import batch_begins, undoing
+from dpmine_cli.messages import as_typed, batch_begins, undoing
+from dpmine_cli.options import Format
 from dpmine_cli.output import guard, replaced
 
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dpmine.reporting.batch import Report
+    from dpmine.reporting.call import PreparedReport
     from dpmine_cli.line import CommandLine
     from dpmine_cli.messages import Messages
 
@@ -32,6 +35,10 @@ def report(line: CommandLine) -> None:
         from dpmine.errors import BadParameter
 
         raise BadParameter("JOBS.toml is missing: the job file: a budget, inputs and jobs.")
+    if line.format is not None and not line.dry_run:
+        from dpmine.errors import BadParameter
+
+        raise BadParameter("--format is for --dry-run: a run writes JSON and Parquet into the folder of results.")
     from dpmine.options.tables import as_keys
     from dpmine.reporting.call import PreparedReport
 
@@ -41,8 +48,7 @@ def report(line: CommandLine) -> None:
         line.messages.notice(as_keys(text))
     line.messages.not_again(prepared.batch.notices)
     if line.dry_run:
-        print(f"Results are kept in '{prepared.store.folder}'.")
-        print(prepared.batch)
+        _print_forecast(line, prepared)
         return
     from dpmine.reporting.page.render import render
 
@@ -63,6 +69,17 @@ def report(line: CommandLine) -> None:
             window = f" of {done.job_file.window}" if done.job_file.window else ""
             messages.notice(f"the evidence{window} is in '{line.evidence}'; keep its fingerprint elsewhere: {found}")
     done.raise_failures()
+
+
+def _print_forecast(line: CommandLine, prepared: PreparedReport) -> None:
+    if line.format == Format.JSON:
+        from dpmine.reporting.forecast import forecast_document
+
+        document = {**forecast_document(prepared.batch), "results": str(prepared.store.folder)}
+        print(as_typed(json.dumps(document, ensure_ascii=False)))
+        return
+    print(f"Results are kept in '{prepared.store.folder}'.")
+    print(prepared.batch)
 
 
 def _answer(line: CommandLine) -> None:

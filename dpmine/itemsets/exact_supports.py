@@ -128,12 +128,14 @@ class ListedSupports:
         order: int64[k], their places.
         units: that supports are shares of; None where they are counts.
         labels: of the items.
+        several_baskets: whether a unit may have more than one basket.
     """
 
     lists: ItemsetLists
     order: NDArray[np.int64]
     units: int | None
     labels: pa.Array
+    several_baskets: bool = False
 
     def frame(self) -> pd.DataFrame:
         """A frame with the columns support and itemsets (frozensets)."""
@@ -147,6 +149,14 @@ class ListedSupports:
                 "itemsets": pd.Series(itemsets, dtype="object"),
             }
         )
+
+    def rules(self, least: Fraction) -> pd.DataFrame:
+        """As `exact_rules`, of all sizes from 1 on; with lift where supports are shares of units of one basket."""
+        from dpmine.itemsets.release.rules import exact_rules
+
+        itemsets = frozensets(self.lists, self.order, items_of(self.labels)).tolist()
+        counts = dict(zip(itemsets, self.lists.supports[self.order].tolist(), strict=True))
+        return exact_rules(counts, least, units=None if self.several_baskets else self.units)
 
     @property
     def schema(self) -> pa.Schema:
@@ -236,7 +246,7 @@ def list_supports(
         units = baskets.total_units if as_fraction else None
     is_ordered = sizes[0] == sizes[1] and not (maximal or closed)  # as `Itemsets` are
     order = np.arange(len(lists.supports)) if is_ordered else order_of(lists)
-    return ListedSupports(lists, order, units, baskets.labels)
+    return ListedSupports(lists, order, units, baskets.labels, read.several_baskets)
 
 
 def _sizes(size: Sizes, *, maximal: bool, closed: bool) -> tuple[int, int]:

@@ -158,6 +158,11 @@ def first_grant(new: str, dataset: str, total: Amount) -> str:
     return f"new {new}: {granted}; if there was one before, restore it, because its charges are not counted"
 
 
+def entries_as_written(number: int) -> str:
+    """What `Ledger.verify` found, in words."""
+    return f"{number} {'entry' if number == 1 else 'entries'}, all as they were written"
+
+
 def composed(whole: Amount, parts: Iterable[Amount]) -> Amount:
     """The charges on the whole and on disjoint parts, added up for one unit: it is in one part, at worst the largest.
 

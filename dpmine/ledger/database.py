@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet, finalize
@@ -91,7 +91,10 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that sees one state of the ledger and changes nothing. Raises BadLedger as `writing`."""
+        """A transaction that sees one state of the ledger and changes nothing. Raises BadLedger as `writing`.
+
+        An SQLite file may be one that this user cannot write.
+        """
         with self._explained():
             engine = self._connected(create=False).execution_options(**{_READS: True})
             with engine.begin() as connection:
@@ -140,7 +143,7 @@ class Database:
         if self._on_file and create:
             _make_private(str(self._url.database))
         if self._on_file:
-            return _file_engine(self._url)
+            return _file_engine(self._url, read_only=not _may_write(str(self._url.database)))
         if self._engine is None:
             self._engine = _server_engine(self._url)
             _ENGINES.add(self._engine)
@@ -190,10 +193,13 @@ def _absolute(path: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _file_engine(url: URL) -> Engine:
+def _file_engine(url: URL, *, read_only: bool) -> Engine:
     """One for all that open this file, with the statements that it has compiled; it keeps no connection."""
-    engine = create_engine(url, connect_args={"timeout": _WAIT}, poolclass=NullPool)
-    event.listen(engine, "connect", _prepare_sqlite)
+    if read_only:
+        engine = create_engine(url, creator=partial(_opened_to_read, Path(str(url.database))), poolclass=NullPool)
+    else:
+        engine = create_engine(url, connect_args={"timeout": _WAIT}, poolclass=NullPool)
+        event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
 
@@ -206,6 +212,17 @@ def _server_engine(url: URL) -> Engine:
         raise BadLedger("PostgreSQL ledgers need a driver: pip install 'dpmine[postgres]'.") from None
     event.listen(engine, "begin", _begin_postgres)
     return engine
+
+
+def _opened_to_read(path: Path) -> sqlite3.Connection:
+    """SQLite would put files beside the ledger that its owner cannot write; without a log of changes it needs none."""
+    whole = "" if os.path.exists(f"{path}-wal") else "&immutable=1"  # noqa: PTH110 (never raises)
+    return sqlite3.connect(f"{path.as_uri()}?mode=ro{whole}", uri=True, timeout=_WAIT, isolation_level=None)
+
+
+def _may_write(path: str) -> bool:
+    """Whether this user may write the file, and others beside it."""
+    return os.access(path, os.W_OK) and os.access(Path(path).parent, os.W_OK)
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:

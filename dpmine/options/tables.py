@@ -36,7 +36,7 @@ def as_keys(text: str) -> str:
 
 def _as_key(found: re.Match[str]) -> str:
     name, value = found.groups()
-    key = _KEYS.get(name)
+    key = KEY_OF.get(name)
     if key is None or value is None or value == "…":
         return key or found[0]
     if value.startswith("(") and value.endswith(")"):
@@ -101,7 +101,11 @@ TOP_ITEMSET = {
     "release_support": Option(
         "Release noisy supports, too: ε that adds to the budget, or auto to split --epsilon.", "E|auto"
     ),
-    "rules": Option("Association rules of the released supports; needs --release-support.", default=False, kind=bool),
+    "rules": Option(
+        "Association rules of the released supports; needs --release-support. CSV and Parquet then hold the rules.",
+        default=False,
+        kind=bool,
+    ),
     "lift_of": Option(
         "Lift of rules where a unit has several baskets: of all items that it has in any. More counts share the noise. "
         "Needs --units.",
@@ -164,7 +168,11 @@ FREQUENT_ITEMSETS = {
         "N",
         kind=int,
     ),
-    "rules": Option("Association rules of the itemsets, too; the budget stays as it is.", default=False, kind=bool),
+    "rules": Option(
+        "Association rules of the itemsets, too; the budget stays as it is. CSV and Parquet then hold the rules.",
+        default=False,
+        kind=bool,
+    ),
     "min_confidence": replace(TOP_ITEMSET["min_confidence"], help="Of the rules that are shown; 0.5 by default."),
     "maximal": Option("List only what no other listed itemset contains.", default=False, kind=bool),
     **{name: TOP_ITEMSET[name] for name in (*LEDGER, "memory", "engine")},
@@ -322,7 +330,7 @@ OPTIONS = {
     "hypothesis": HYPOTHESIS,
 }
 """By the name of the command, which is the kind of a job; in the order in which `--help` lists them."""
-_KEYS = {
+KEY_OF = {
     option.parameter or name: name
     for table in OPTIONS.values()
     for name, option in table.items()

@@ -18,13 +18,14 @@ from dpmine.errors import (
     DpmineError,
     NotPrivate,
     NotReady,
+    UnreadableFile,
 )
 from dpmine.ledger.budget import Accounting, Amount, first_grant
 from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import KeyedLedger, Ledger
 from dpmine.markup import ShownAsText
 from dpmine.options.tables import as_keys
-from dpmine.reporting.store import BEGUN, BEGUN_BEFORE, CHARGED_BEFORE, NOT_STORED, UNSTORED, Stored
+from dpmine.reporting.store import BEGUN, BEGUN_BEFORE, CHARGED_BEFORE, NOT_STORED, UNREADABLE, UNSTORED, Stored
 from dpmine.reporting.terms import (
     CHANGED,
     Batch,
@@ -300,6 +301,8 @@ def _outcome(
         charged = before is None or before != _budget(account.ledger, account.dataset)
         if isinstance(error, AlreadyCharged):  # by another run, whose result is not here
             error, charged = BadData(CHARGED_BEFORE), False
+        if charged and step.job.key and isinstance(error, UnreadableFile):
+            store.remember(step.job, UNREADABLE)
         if not (charged or marked):  # else the mark stays, against a second charge
             with suppress(OSError):  # the error that is reported matters more
                 store.forget(step.job)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self, overload
 
 from dpmine.errors import BadParameter
 from dpmine.io.atomic import database_files, no_guard, require_apart, unwritable, writable_target, write_atomically
-from dpmine.ledger.budget import name_and_part
+from dpmine.ledger.budget import entries_as_written, name_and_part
 from dpmine.ledger.ledger import Ledger
 from dpmine.parameters import truth
 from dpmine.reporting.batch import checked_batch, run_batch
@@ -101,7 +101,7 @@ def _checked(terms: BudgetTerms) -> str:
         return ""
     number, budget = ledger.verify(), ledger.known(name)
     end = "" if budget is None else f"; {name!r} ends at entry {budget.entries} with the seal {budget.seal[:16]}…"
-    return f"ledger: {number} entries, all as they were written{end}"
+    return f"ledger: {entries_as_written(number)}{end}"
 
 
 @overload

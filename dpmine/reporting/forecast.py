@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpmine.ledger.budget import Amount
+from dpmine.ledger.budget import Amount, name_and_part
 from dpmine.markup import ShownAsText
 from dpmine.privacy import short
 
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.ledger.budget import Budget
-    from dpmine.reporting.terms import Batch
+    from dpmine.markup import Document
+    from dpmine.reporting.terms import Batch, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,14 @@ class WindowsForecast(ShownAsText):
         rejected: why the budget lets no further window run; "" for none.
         waiting: why windows are not run for which it is too early; "" for none.
         lost: which jobs of other windows were charged and have no result; "" for none.
+        windows_left: how many windows the schedule has beyond those that were charged, or are run.
     """
 
     batches: tuple[Batch, ...]
     rejected: str = ""
     waiting: str = ""
     lost: str = ""
+    windows_left: int = 0
 
     @property
     def charges(self) -> tuple[tuple[str, Amount], ...]:
@@ -55,8 +58,8 @@ class WindowsForecast(ShownAsText):
 
     @property
     def paths(self) -> Sequence[str]:
-        """As `Batch.paths`; the inputs of all windows are the same."""
-        return self.batches[-1].paths
+        """As `Batch.paths`, of all windows."""
+        return list(dict.fromkeys(path for batch in self.batches for path in batch.paths))
 
     def __str__(self) -> str:
         last = self.batches[-1]
@@ -67,3 +70,36 @@ class WindowsForecast(ShownAsText):
         windows = f"{len(self.batches)} window{'s' if len(self.batches) > 1 else ''}"
         together = f"All together, {windows}: up to {charged} for each {last.unit}; {left}"
         return "\n".join(filter(None, [*steps, self.rejected, self.waiting, self.lost, together]))
+
+
+def forecast_document(checked: Batch | WindowsForecast) -> Document:
+    """What a run would be charged, and what is left then, for programs: JSON-ready."""
+    batches = checked.batches if isinstance(checked, WindowsForecast) else (checked,)
+    first, last = batches[0], batches[-1]
+    part = name_and_part(last.dataset)[1]
+    windows: Document | None = None
+    if isinstance(checked, WindowsForecast):
+        reasons = {name: getattr(checked, name) or None for name in ("rejected", "waiting", "lost")}
+        windows = {"left_afterwards": checked.windows_left, **reasons}
+    return {
+        "dry_run": True,
+        "dataset": last.dataset,
+        "unit": last.unit,
+        "accounting": str(last.accounting),
+        "jobs": [_job_document(step) for batch in batches for step in batch.steps],
+        "to_charge": checked.to_charge.to_dict(),
+        "granted": first.budget is not None,
+        "remaining_afterwards": checked.afterwards.remaining_of(part).to_dict(),
+        "windows": windows,
+    }
+
+
+def _job_document(step: Step) -> Document:
+    job, status = step.job, "stored" if step.stored else "failed" if step.failed else "to_run"
+    return {
+        "name": job.name,
+        "window": job.scheduled.window if job.scheduled and job.in_window else None,
+        "files": list(job.paths),
+        "status": status,
+        "charge": step.charge.to_dict() if step.pending else None,
+    }

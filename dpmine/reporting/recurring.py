@@ -18,6 +18,7 @@ from dpmine.ledger.budget import Accounting, Amount, name_and_part
 from dpmine.options.tables import as_keys
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.jobs.job import ONCE, Scheduled
+from dpmine.reporting.jobs.ready import names_window, path_at
 
 if TYPE_CHECKING:
     from dpmine.privacy import Guarantee
@@ -87,20 +88,27 @@ class Recurring:
         terms, schedule = self.terms, self.schedule
         if schedule.disjoint_units:
             terms = replace(terms, dataset=f"{terms.dataset}/{window}")
-        charged, every, days = {"dataset": terms.dataset}, str(window.every), window.days(schedule.column)
+        charged = {"dataset": terms.dataset}
         jobs = tuple(
-            replace(
-                job,
-                name=f"{job.name} {window}" if job.recurs else job.name,
-                charged=charged,
-                scheduled=Scheduled(every, str(window), days, asked.options, asked.name)
-                if job.recurs
-                else Scheduled(every, ONCE, None, asked.options, asked.name),
-            )
+            replace(self._scheduled(job, asked, window), charged=charged)
             for job, asked in zip(self.jobs, self.job_file.jobs, strict=True)
             if job.recurs or once
         )
         return replace(self.job_file, title=f"{self.job_file.title}, {window}", terms=terms, jobs=jobs)
+
+    def _scheduled(self, job: Job, asked: Job, window: Window) -> Job:
+        """The job in that window; `asked`: as in the file. Raises BadParameter for paths that are not for windows."""
+        named, every, paths = any(map(names_window, job.paths)), str(window.every), job.paths
+        if not job.recurs:
+            if named:
+                raise BadParameter(f"Job {job.name!r} does not recur, so nothing in braces may stand in its input.")
+            return replace(job, scheduled=Scheduled(every, ONCE, None, asked.options, asked.name))
+        if named:
+            where = f"The input of job {job.name!r}"
+            paths = tuple(path_at(where, path, str(window), window.first) for path in paths)
+        days = window.days(self.schedule.column)
+        scheduled = Scheduled(every, str(window), days, asked.options, asked.name, paths if named else ())
+        return replace(job, name=f"{job.name} {window}", paths=paths, scheduled=scheduled)
 
     @cached_property
     def _recurring(self) -> tuple[Job, ...]:

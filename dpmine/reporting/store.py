@@ -44,6 +44,9 @@ BEGUN = ".begun"
 """Marks a job that was begun, and may have been charged, without coming to a result."""
 UNSTORED = ".unstored"
 """Marks a job that came to a result that could not be stored."""
+UNREADABLE = ".unreadable"
+"""Marks a recurring job that was charged, and then could not read its input."""
+_MARKS = frozenset({BEGUN, UNSTORED, UNREADABLE})
 BEGUN_BEFORE = (
     "it was begun before and came to no result, and the ledger may have a charge for it (dpmine ledger history): "
     "change the job, or give `retry=True` to run it again, which is charged again."
@@ -168,7 +171,7 @@ class ResultsFolder:
         try:
             files = {f"{suffix}.parquet": parquet_bytes(table) for suffix, table in released.tables.items()}
         except OSError as error:
-            self._remember_unstored(job)
+            self.remember(job, UNSTORED)
             raise _unwritable(self.folder, error) from None
         files |= {_MODEL: f"{released.model}\n".encode()} if released.model else {}
         files[_JSON] = f"{text}\n".encode()
@@ -187,7 +190,7 @@ class ResultsFolder:
                 write_atomically(self.folder / f"{stem}{file}", content)
             self.forget(job)
         except OSError as error:
-            self._remember_unstored(job)
+            self.remember(job, UNSTORED)
             raise _unwritable(self.folder, error) from None
 
     def exchange(self, jobs: Iterable[Job], dataset: str) -> None:
@@ -216,7 +219,7 @@ class ResultsFolder:
         return False
 
     def marks(self, job: Job) -> set[str]:
-        """What is remembered of a job of this content: that it was `BEGUN`, that its result is `UNSTORED`."""
+        """What is remembered of a job of this content: `BEGUN`, `UNSTORED`, `UNREADABLE`."""
         return {path.suffix for path in self._marked(job)}
 
     def begin(self, job: Job, seal: str) -> None:
@@ -244,7 +247,7 @@ class ResultsFolder:
     def has_jobs_of(self, ledger: str, dataset: str) -> bool:
         """Whether a job, whatever it came to, was begun or charged on the data set in this ledger: it was granted."""
         url = without_passwords(ledger)
-        kinds = {".json": _FORMAT, BEGUN: _MARK, UNSTORED: _MARK}
+        kinds = {".json": _FORMAT, **dict.fromkeys(_MARKS, _MARK)}
         for path in self.folder.glob("*.*"):
             if path.suffix not in kinds:  # a table, which may be large
                 continue
@@ -267,14 +270,14 @@ class ResultsFolder:
         for path in self._marked(job):
             path.unlink(missing_ok=True)
 
-    def _remember_unstored(self, job: Job) -> None:
-        """By renaming the mark, which needs no room on the disk."""
+    def remember(self, job: Job, mark: str) -> None:
+        """What became of a job that was begun: by renaming its mark, which needs no room on the disk."""
         with suppress(OSError):
             for path in self._marked(job):
-                path.replace(path.with_suffix(UNSTORED))
+                path.replace(path.with_suffix(mark))
 
     def _marked(self, job: Job) -> list[Path]:
-        return [path for path in self.folder.glob(f"*-{job.digest}.*") if path.suffix in {BEGUN, UNSTORED}]
+        return [path for path in self.folder.glob(f"*-{job.digest}.*") if path.suffix in _MARKS]
 
     def _read(self, path: Path, job: Job) -> Stored:
         try:

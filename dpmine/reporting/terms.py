@@ -196,7 +196,7 @@ class Batch(ShownAsText):
 
     def _charge(self, step: Step) -> str:
         if step.pending:
-            return f"{step.job.name}: a charge of up to {step.charge.shown(self.accounting, short)}"
+            return f"{step.job.name_with_files}: a charge of up to {step.charge.shown(self.accounting, short)}"
         free = "stored already" if step.stored else "begun before, without a result"
         return f"{step.job.name}: {free}; no charge"
 

@@ -16,6 +16,7 @@ from dpmine.reporting.forecast import WindowsForecast
 from dpmine.reporting.jobs.job import ONCE
 from dpmine.reporting.jobs.schedule import Kept, Missed, Window
 from dpmine.reporting.recurring import Recurring
+from dpmine.reporting.store import UNREADABLE
 from dpmine.reporting.terms import Charges, PastWindow, Timeline
 
 if TYPE_CHECKING:
@@ -88,23 +89,28 @@ class WindowRun:
                     raise
                 rejected = _rejection(window, error)
                 break
-        return WindowsForecast(tuple(batches), rejected, waiting, self._lost())
+        used = {*self._charges().by_window, *map(str, windows[: len(batches)])} - {ONCE}
+        left = max(0, self.recurring.schedule.runs - len(used))
+        return WindowsForecast(tuple(batches), rejected, waiting, self._lost(), left)
 
     def _planned(self, *, retry: bool) -> tuple[tuple[Window, ...], str]:
-        """The windows that are run, in order, and why others are not, or ""; NotReady where none is run.
+        """The windows that are run, in order, and why others are not, or "".
 
+        Raises NotReady where none is run, BadData where one would be read as one before it could not be.
         Those that are stored already, or failed and are not run again, need nothing to be there.
         """
         ready: list[Window] = []
         late: list[Window] = []
         reasons: list[str] = []
-        schedule, jobs = self.recurring.schedule, [job for job in self.recurring.jobs if job.recurs]
+        schedule, stopped = self.recurring.schedule, self._stopped(retry=retry)
         self._require_no_loss()
         charged = {} if retry else self._charges().amounts
         for window in (*self.missed, self.window):
             if window == self.window and not self._has_work(window, charged):
                 ready.append(window)
-            elif missing := schedule.missing(window, jobs):
+            elif stopped:
+                raise BadData(f"{window} is not run, and not charged: {stopped}")
+            elif missing := schedule.missing(window, self.recurring.at(window, once=False).jobs):
                 reasons += [] if late else [f"{window} is not run yet, and not charged: {missing}."]
                 late.append(window)
             elif folder := schedule.ready.empty_folder(str(window), window.first):
@@ -135,7 +141,7 @@ class WindowRun:
 
     def _require_clock(self) -> None:
         """BadParameter for a clock that is behind; one window of difference is that of zones, on two machines."""
-        latest = max(self._windows(self._charges().amounts))
+        latest = max(self._awaited(self._charges().amounts), default=self.window)
         if self.window.following() < latest:
             raise BadParameter(
                 f"By the clock of this machine {self.window} is the last window that has ended, and the ledger has a "
@@ -145,18 +151,45 @@ class WindowRun:
     def _lost(self) -> str:
         """Which jobs of other windows were charged and have no result, and what to do; "" for none."""
         try:
-            charged = self._charges().amounts
+            lost = {window: jobs for window, jobs in self._without_result().items() if window != self.window}
         except BadLedger:
             return ""  # what was released must not be lost with the ledger
-        others = (window for window in self._windows(charged) if window != self.window)
-        jobs = (job for window in others for job in self.recurring.at(window, once=False).jobs)
-        lost = [job for job in jobs if job.key in charged and not self._is_stored(job)]
         if not lost:
             return ""
-        names, window = ", ".join(repr(job.name) for job in lost), lost[0].scheduled and lost[0].scheduled.window
+        names = ", ".join(repr(job.name) for jobs in lost.values() for job in jobs)
+        again = ", or ".join(f"`window='{window}'` with `retry=True`" for window in lost)
         return (
-            f"Charged without a result: {names}. To run a window again, which is charged once more: "
-            f"`window={window!r}` with `retry=True`."
+            f"Charged without a result: {names}. To run a window again, which is charged once more: {again}. To leave "
+            "one out for good, write skip in [schedule]."
+        )
+
+    def _without_result(self) -> dict[Window, list[Job]]:
+        """By window, the jobs that were charged and have no result. Raises BadLedger."""
+        charged = self._charges().amounts
+        found = {window: self.recurring.at(window, once=False).jobs for window in self._awaited(charged)}
+        lost = {
+            window: [job for job in jobs if job.key in charged and not self._is_stored(job)]
+            for window, jobs in found.items()
+        }
+        return {window: jobs for window, jobs in lost.items() if jobs}
+
+    def _stopped(self, *, retry: bool) -> str:
+        """Why no window is charged before someone says what becomes of one whose input could not be read; "" for none.
+
+        The next window would be charged, and could read no more, where its files are the same.
+        """
+        unreadable = [
+            window
+            for window, jobs in self._without_result().items()
+            if any(UNREADABLE in self.store.marks(job) for job in jobs)
+        ]
+        if not unreadable or (retry and self.window in unreadable):
+            return ""
+        again = ", or ".join(f"`window='{window}'` with `retry=True`" for window in unreadable)
+        names = ", ".join(f'"{window}"' for window in unreadable)
+        return (
+            f"{unreadable[0]} was charged, and an input could not be read. Repair the input, then give {again}, which "
+            f"is charged once more. Or leave it out for good: skip = [{names}] in [schedule]."
         )
 
     def _is_stored(self, job: Job) -> bool:
@@ -177,7 +210,7 @@ class WindowRun:
         if self.recurring.schedule.missed is Missed.SKIP:
             return ()
         charged = self._charges().amounts
-        windows = (window for window in self._windows(charged) if window < self.window)
+        windows = (window for window in self._awaited(charged) if window < self.window)
         return tuple(window for window in windows if self._has_work(window, charged))
 
     def run(self, *, watch: Watcher, retry: bool) -> Report:
@@ -239,6 +272,10 @@ class WindowRun:
         first = schedule.start or min([*charged_windows, self.window])
         return schedule.windows(first, max([*charged_windows, self.window]))
 
+    def _awaited(self, charged: Collection[str]) -> list[Window]:
+        """As `_windows`, without those that are left out."""
+        return [window for window in self._windows(charged) if window not in self.recurring.schedule.skip]
+
     def _charges(self, *, settled: bool = True) -> Charges:
         terms = self.recurring.terms
         return Charges.of(Ledger(terms.ledger), terms.dataset, self.job_file.jobs, all_parts=True, settled=settled)
@@ -251,9 +288,11 @@ class WindowRun:
             charge, most = (each.for_one_unit(disjoint=disjoint) for each in (charges, self._charges(settled=False)))
         except BadLedger:
             charges, charge, most = Charges(), last.total, last.total
-        by_window = charges.by_window
+        by_window, skipped = charges.by_window, self.recurring.schedule.skip
         windows = (
-            self._past_window(window, charged=str(window) in by_window) for window in self._windows(charges.amounts)
+            self._past_window(window, charged=str(window) in by_window)
+            for window in self._windows(charges.amounts)
+            if window not in skipped or str(window) in by_window
         )
         return Timeline(tuple(windows), charge, most)
 

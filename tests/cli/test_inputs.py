@@ -91,3 +91,26 @@ def test_one_line_says_what_is_wrong(arguments: list[str], hint: str, sales: Pat
     before = (sales / "sales.db").read_bytes()
     assert hint in assert_one_error(run("top-itemset", *arguments))
     assert (sales / "sales.db").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["top-itemset", "--size", "1"],
+        ["frequent-itemsets", "--min-support", "10"],
+        ["catalogue"],
+    ],
+)
+def test_released_names_of_another_encoding_are_hinted_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: outcome_of, command: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = "".join(f"{unit},Caf\xe9\n" for unit in range(500))
+    for name in ("utf-8", "latin-1"):
+        Path(f"{name}.csv").write_text(f"who,what\n{lines}", encoding=name)
+        more = ["--unit", "who", "--item", "what", "--epsilon", "100"]
+        outcome = run(command[0], f"{name}.csv", *command[1:], *more)
+        assert "Caf" in outcome.out
+        assert ("have U+FFFD" in outcome.err and "--encoding windows-1252" in outcome.err) is (name == "latin-1")
+    quiet = run(command[0], "latin-1.csv", *command[1:], *more, "--encoding", "windows-1252")
+    assert "U+FFFD" not in quiet.err

@@ -173,6 +173,7 @@ def test_formats(run: outcome_of, command: str, suffix: str) -> None:
 
 
 def test_history_verify_and_export(run: outcome_of) -> None:
+    assert run("ledger", "verify", *LEDGER).out == "1 entry, all as they were written\n"
     run(*CLASSIFY, *SHOP)
     lines = run("ledger", "history", *SHOP).out.splitlines()
     assert [line.split("\t")[2] for line in lines] == ["grant", "charge"]

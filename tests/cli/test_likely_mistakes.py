@@ -172,9 +172,6 @@ MISTAKES = {
     ),
     f"{SALES} --min-confidence 0.5": "--min-confidence is for rules: give --rules, too.",
     f"{SALES} --format excel": "--format must be one of: text, json, csv, parquet.",
-    f"{SALES} --rules --release-support auto --format csv": (
-        "Rules (--rules) are written as text or json only: give --format json, or -o FILE.json."
-    ),
     f"{SALES} -o out.xlsx": (
         "-o needs the suffix .txt, .json, .csv or .parquet, or a --format beside it, such as -o out.json."
     ),

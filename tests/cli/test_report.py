@@ -11,6 +11,7 @@ from dpmine_cli import messages
 from reporting.jobs import AGES, HOSTILE, PAIRS, RULE, Folder, job
 from reporting.schedules.weeks import Shop, sales
 from support.command_line import assert_one_error, outcome_of
+from support.schemas import problems
 
 import dpmine
 from dpmine.ledger.budget import Amount, first_grant
@@ -210,6 +211,36 @@ def test_a_window_of_a_schedule(shop: Shop, run: outcome_of) -> None:
     gone = run("report", "jobs.toml", "--window", "2025-W05")
     assert gone.status == 3
     assert "The budget of 'shop' does not allow this" in gone.err
+
+
+def test_a_dry_run_as_json(shop: Shop, run: outcome_of) -> None:
+    """Jobs, charges, totals and windows; before the grant, after a run, and where it is too early for a window."""
+    shop.schedule |= {"runs": 4, "ready": "{window}.done"}
+    shop.write()
+    for week in (2, 3):
+        (shop.path / f"2025-W0{week}.done").touch()
+    asked = ["report", "jobs.toml", "--dry-run", "--format", "json", "--window"]
+    found = json.loads(run(*asked, "2025-W03").out)
+    assert problems("report_dry_run", found) == []
+    assert [(each["name"], each["window"], each["charge"]["epsilon"]) for each in found["jobs"]] == [
+        (f"Pairs 2025-W0{week}", f"2025-W0{week}", 13000) for week in (2, 3)
+    ]
+    assert (found["to_charge"]["epsilon"], found["remaining_afterwards"]["epsilon"]) == (26000, 26000)
+    assert (found["granted"], found["windows"]["left_afterwards"], found["windows"]["waiting"]) == (False, 2, None)
+    assert run("report", "jobs.toml", "--window", "2025-W03").status == 0
+    found = json.loads(run(*asked, "2025-W03").out)
+    assert problems("report_dry_run", found) == []
+    assert [(each["status"], each["charge"]) for each in found["jobs"]] == [("stored", None)]
+    assert (found["granted"], found["to_charge"]["epsilon"], found["windows"]["left_afterwards"]) == (True, 0, 2)
+    assert "--format is for --dry-run" in assert_one_error(run("report", "jobs.toml", "--format", "json"))
+
+
+def test_a_dry_run_as_json_without_a_schedule(batch: Folder, run: outcome_of) -> None:
+    found = json.loads(run("report", "jobs.toml", "--dry-run", "--format", "json").out)
+    assert problems("report_dry_run", found) == []
+    assert [each["status"] for each in found["jobs"]] == ["to_run"] * 3
+    assert (found["windows"], found["results"], found["granted"]) == (None, "jobs-results", False)
+    assert not (batch.path / "budget.db").exists()
 
 
 def test_windows_that_the_budget_allows_are_on_the_page(tmp_path: Path, shop: Shop, run: outcome_of) -> None:

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -50,9 +51,10 @@ def test_text_with_supports(run: outcome_of) -> None:
     lines = run(*SUPPORTED, "--units", "40").out.splitlines()
     assert lines[0] == f"{BREAD}, {BUTTER}: about 30 (30 to 30), 75.000% of all"
     assert lines[1] == f"{BUTTER}, {TEA}: about 4 (4 to 4), 10.000% of all"
-    assert lines[2].startswith("(exponential; ε = 2000, δ = 0 per customer")
-    assert lines[3].startswith("(selection ε = 1000, δ = 0 (2 rounds of ")
-    assert lines[3].endswith("; supports ε = 1000, δ = 0)")
+    assert lines[2] == "(with probability 95% or more, each interval holds the true support)"
+    assert lines[3].startswith("(exponential; ε = 2000, δ = 0 per customer")
+    assert lines[4].startswith("(selection ε = 1000, δ = 0 (2 rounds of ")
+    assert lines[4].endswith("; supports ε = 1000, δ = 0)")
 
 
 def test_text_with_rules(run: outcome_of) -> None:
@@ -66,7 +68,7 @@ def test_text_with_rules(run: outcome_of) -> None:
 
 def test_no_rule_is_as_confident(run: outcome_of) -> None:
     found = dpmine.top_itemsets([["a", "b"]] * 9, k=1, epsilon=1000, catalogue=["a", "b"], release_support=1)
-    assert str(WithRules(found, [])).splitlines()[-2:] == ["", "No rule is as confident."]
+    assert str(WithRules(found, pd.DataFrame())).splitlines()[-2:] == ["", "No rule is as confident."]
     lines = run("top-itemset", "sales.parquet", "--rules", "--release-support", "1", "--epsilon", "0.001").out
     assert lines.startswith("Nothing stands out.")
     assert "rule" not in lines
@@ -85,7 +87,7 @@ def test_without_itemsets_of_two_items_there_are_no_rules() -> None:
             basket=basket,
             item="item",
         )
-        said = str(WithRules(found, [])).splitlines()[-1]
+        said = str(WithRules(found, pd.DataFrame())).splitlines()[-1]
         assert said.startswith("No itemset of two or more items is listed, so there are no rules.")
         assert ("one basket holds all of an itemset" in said) is hint
 
@@ -112,6 +114,17 @@ def test_json_with_rules(run: outcome_of, least: str) -> None:
     assert len(confidences) == {"0": 4, "1/2": 3, "0.9": 2}[least]
     assert found["rules"][0]["conviction"] is None  # infinite
     assert {"lift", "lift_low", "lift_high", "leverage", "support"} <= set(found["rules"][0])
+
+
+def test_rules_as_a_table(run: outcome_of) -> None:
+    rules = document(run, *RULES)["rules"]
+    text = run(*RULES, "--format", "csv").out
+    assert text.splitlines()[0] == ",".join(rules[0])
+    assert run(*RULES, "-o", "rules.parquet").status == 0
+    table = pq.read_table("rules.parquet")
+    for rows in (list(csv.DictReader(text.splitlines())), table.to_pylist()):
+        assert [float(row["confidence"]) for row in rows] == [rule["confidence"] for rule in rules]
+    assert table.column("antecedents").to_pylist() == [rule["antecedents"] for rule in rules]
 
 
 def test_rules_without_units_have_confidence_only(run: outcome_of) -> None:
@@ -215,8 +228,6 @@ BAD: dict[str, tuple[list[str], str]] = {
     "lift of nothing": (["--lift-of", "units"], "give release_support (--release-support EPS, or auto) and rules"),
     "lift of no units": (["--rules", "--release-support", "1", "--lift-of", "units"], "give units (--units N)"),
     "lift of baskets": (["--rules", "--release-support", "1", "--lift-of", "baskets"], "--lift-of must be"),
-    "csv of rules": (["--rules", "--release-support", "1", "--format", "csv"], "text or json"),
-    "parquet of rules": (["--rules", "--release-support", "1", "-o", "out.parquet"], "text or json"),
 }
 
 

@@ -158,3 +158,17 @@ def test_supports_are_those_of_the_same_baskets_in_python(tmp_path: Path) -> Non
     )
     private = dpmine.top_itemset(path, size=1, epsilon=50)
     assert private.guarantee.unit == "row"
+
+
+def test_quotation_marks_are_part_of_an_item_and_each_file_is_said_so(tmp_path: Path) -> None:
+    """Whatever the file holds: a notice that is only there with quotation marks would tell of a single line."""
+    said = []
+    for number, text in enumerate(('"a b",c\n', "a,c\n")):
+        path = tmp_path / f"{number}.baskets"
+        path.write_text(text, encoding="utf-8")
+        source = open_input(Input(path, delimiter=","))
+        said.append(source.cautions(["items"]))
+        items = [batch.column(0).to_pylist() for batch in source.batches(["items"])]
+        assert items[0] == ([['"a b"', "c"]] if number == 0 else [["a", "c"]])
+    assert said[0] == said[1]
+    assert any("quotation marks are part of an item" in text for text in said[0])

@@ -19,6 +19,7 @@ from support.oracles.ingest import CANARY
 import dpmine
 from dpmine.errors import BadData, BadParameter, DpmineError, LayoutWarning
 from dpmine.io.input import Input
+from dpmine.io.open import open_input
 from dpmine.io.source import ArrowSource
 from dpmine.io.sources.row_expressions import RowExpressions, parsed_condition
 
@@ -51,6 +52,24 @@ def supports(data: Any, **options: Any) -> dict[str, int]:
 def counted(frame: pd.DataFrame) -> dict[str, int]:
     counts = frame.drop_duplicates(["customer", "product"])["product"].value_counts()
     return {str(name): int(count) for name, count in counts.items()}
+
+
+@pytest.mark.parametrize(
+    ("condition", "types", "said"),
+    [
+        ("amount > '9'", {}, True),
+        ("NOT ('9' <= amount AND status = 'C')", {}, True),
+        ("amount BETWEEN '1' AND '5'", {}, True),
+        ("status > 'A'", {}, False),
+        ("amount = '9'", {}, False),
+        ("TRY_CAST(amount AS DOUBLE) > 9", {}, False),
+        ("amount > 9", {"types": "amount=float64"}, False),
+    ],
+)
+@pytest.mark.usefixtures("sales")
+def test_numbers_that_are_ordered_as_text_are_named_once(condition: str, types: dict[str, Any], said: bool) -> None:
+    cautions = open_input(Input("sales.csv", where=condition, **types)).cautions(["product"])
+    assert [text for text in cautions if "orders column 'amount' as text" in text] == list(cautions[1:2]) * said
 
 
 CONDITIONS: dict[str, Any] = {

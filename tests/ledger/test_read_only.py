@@ -1,4 +1,4 @@
-"""A ledger that cannot be written charges nothing, and nothing is run."""
+"""A ledger that cannot be written charges nothing, and nothing is run; but it can be shown."""
 
 from __future__ import annotations
 
@@ -38,6 +38,9 @@ try:
 except dpmine.DpmineError as error:
     print(type(error).__name__, error)
 print(run([*command, url]), os.path.exists("out.json"))
+shown = "show", "history", "verify", "export"
+print(*[run(["ledger", name, "--ledger", url, "-o", name + ".json"]) for name in shown])
+print(*[os.path.getsize(name + ".json") > 10 for name in shown])
 """
 
 
@@ -65,12 +68,14 @@ def test_read_only(file: Path, what: str) -> None:
         command = [sys.executable, "-W", "error", "-c", READ_ONLY, f"sqlite:///{moved}", url, str(work), *job]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         told = done.stdout.splitlines()
-        assert (told[0], told[2:]) == ("0 True", ["2 False"]), done.stderr
+        shown = ["0 0 0 0", "True True True True"]
+        assert (told[0], told[2:]) == ("0 True", ["2 False", *shown]), done.stderr
         assert told[1].startswith("BadLedger The ledger at ")
         assert "it is read-only" in told[1] or "cannot be opened" in told[1]
         last = done.stderr.splitlines()[-1]
         assert last == f"dpmine: error: {told[1].removeprefix('BadLedger ')}"
         assert moved.read_bytes() == before
+        assert list(moved.parent.iterdir()) == [moved]
     finally:
         moved.parent.chmod(0o755)
         shutil.rmtree(public)

@@ -126,3 +126,20 @@ def test_nothing_found_is_said_in_the_stored_result(tmp_path: Path) -> None:
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "file says what it would have taken" in page
     assert "Try" not in page
+
+
+def test_evidence_of_a_page_in_another_folder_is_charged_nothing(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the command that the page names, with the same page, or with another one and the results folder."""
+    monkeypatch.chdir(folder.path)
+    (folder.path / "pages").mkdir()
+    folder.write(job(**AGES))
+    dpmine.report("jobs.toml", "pages/report.html")
+    entries = len(folder.ledger.history("shop"))
+    assert "in the folder in which the page was made" in (folder.path / "pages" / "report.html").read_text("utf-8")
+    for page, results in (("pages/report.html", None), ("other.html", "pages/jobs-results")):
+        proof = folder.path / f"evidence of {page[:5]}"
+        dpmine.report("jobs.toml", page, results=results, evidence=proof)
+        assert dpmine.verify_evidence(proof).results == 1
+    assert len(folder.ledger.history("shop")) == entries

@@ -91,6 +91,19 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (PAIRS | {"k": 3}, r"no key 'k' in job 'Pairs': did you mean 'top'\?"),
+        (RULE | {"hypotheses": "stumps"}, r"did you mean 'class'\?"),
+        (AGES | {"k": 3}, r"the keys are"),
+    ],
+)
+def test_names_of_the_library_are_answered_by_the_key(folder: Folder, options: dict[str, Any], hint: str) -> None:
+    with pytest.raises(BadParameter, match=hint):
+        folder.read(job(**options))
+
+
 @pytest.mark.parametrize(("changes", "hint"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
 def test_bad_jobs(folder: Folder, changes: dict[str, Any], hint: str) -> None:
     given = {name: value for name, value in {**AGES, **changes}.items() if value is not None}

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from dpmine.io.files import DataFile
     from dpmine.io.input import Input
 
-_NOTICE = "each line is a basket; an empty one, one of more than 1 MiB, and one that starts with #, % or @ is left out"
+_NOTICE = (
+    "each line is a basket; an empty one, one of more than 1 MiB, and one that starts with #, % or @ is left out; "
+    "quotation marks are part of an item"
+)
 _HEADER_NOTICE = "the lines before the first basket that start with @ are public: they name items"
 _NO_BASKET = r"^(\s*$|[#%@])"
 _NAMED = "@ITEM="

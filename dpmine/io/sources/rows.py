@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
 from dpmine.errors import BadParameter
-from dpmine.io.arrow import without_views
+from dpmine.io.arrow import is_text, without_views
 from dpmine.io.source import Source, WrappedSource
 from dpmine.io.sources.row_expressions import RowExpressions, parsed_condition
 from dpmine.later import pc
@@ -23,6 +24,16 @@ _LEFT_OUT = (
     "a row is left out where the condition does not hold, and where a value that it needs is missing or does not fit; "
     "the guarantee is for a condition that was chosen without a look at the data"
 )
+_ORDERED = (
+    "the condition orders column {!r} as text, in which 10 comes before 9: to compare numbers, declare them (of CSV "
+    "files `types='COL=float64'`), or use TRY_CAST(COL AS DOUBLE)"
+)
+
+
+_ORDERS = {
+    *(f"COMPARE_{side}THAN{more}" for side in ("LESS", "GREATER") for more in ("", "OREQUALTO")),
+    *("COMPARE_BETWEEN", "COMPARE_NOT_BETWEEN"),
+}
 
 
 def filtered(batch: pa.RecordBatch, keep: pa.Array) -> pa.RecordBatch:
@@ -63,9 +74,11 @@ class RowsWhere(SomeRows):
 
     Attributes:
         condition: it alone, checked against the types of the columns.
+        notices: on what it may not mean, by the types of the columns and its own words.
     """
 
     condition: RowExpressions
+    notices: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, source: Source, condition: Tree) -> Self:
@@ -73,11 +86,11 @@ class RowsWhere(SomeRows):
         checked = RowExpressions.of([condition], source)
         if checked.types != (pa.bool_(),):
             raise BadParameter("`where` must be true or false for a row, such as `where=\"status != 'C'\"`.")
-        return cls(source, frozenset(), checked)
+        return cls(source, frozenset(), checked, tuple(map(_ORDERED.format, _texts_as_numbers(condition, source))))
 
     def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
         """See `Source.cautions`; that rows are left out is said whatever rows there are."""
-        return (_LEFT_OUT, *super().cautions(names))
+        return (_LEFT_OUT, *self.notices, *super().cautions(names))
 
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
         """The named columns of the rows where the condition is true."""
@@ -172,3 +185,29 @@ def selected(source: Source, statement: Statement) -> Source:
     if statement.condition is not None:
         source = RowsWhere.of(source, statement.condition)
     return source if statement.chosen is None else ChosenColumns(source, statement.chosen)
+
+
+def _texts_as_numbers(tree: Any, source: Source) -> list[str]:
+    """The columns of text that an expression orders by a text that is a number, each once."""
+    if isinstance(tree, list):
+        return list(dict.fromkeys(name for each in tree for name in _texts_as_numbers(each, source)))
+    if not isinstance(tree, dict):
+        return []
+    if tree.get("type") not in _ORDERS:
+        return _texts_as_numbers(list(tree.values()), source)
+    sides = [tree[side] for side in ("left", "right", "input", "lower", "upper") if side in tree]
+    names = [side["column_names"][-1] for side in sides if side["class"] == "COLUMN_REF"]
+    constants = [side for side in sides if side["class"] == "CONSTANT"]
+    return [name for name in names if any(map(_is_number, constants)) and is_text(source.type_of(name))]
+
+
+def _is_number(constant: Tree) -> bool:
+    """Whether a text in quotes reads as a number; DuckDB before 2.0 has it in another place."""
+    literal, value = constant.get("literal", {}), constant.get("value", {})
+    text = literal.get("text") if literal.get("kind") == "STRING" else value.get("value")
+    if not literal and value.get("type", {}).get("id") != "VARCHAR":
+        return False
+    try:
+        return math.isfinite(float(text))
+    except (TypeError, ValueError):
+        return False

@@ -286,7 +286,15 @@ class TopItemsets:
         if not self.itemsets:
             return ["Nothing stands out.", *filter(None, [self.advice]), guarantee, *split]
         missing = [f"(nothing else stands out: {self.advice})"] if self.advice else []
-        return [*(f"({caution})" for caution in self.cautions), *missing, guarantee, *split]
+        return [*self._how_sure(), *(f"({caution})" for caution in self.cautions), *missing, guarantee, *split]
+
+    def _how_sure(self) -> list[str]:
+        """What the intervals hold; nothing where there are none."""
+        if self.supports is None:
+            return []
+        all_hold, each_holds = "all intervals together hold the true supports", "each interval holds the true support"
+        known = all_hold if self._has_subsets else each_holds
+        return [f"(with probability {float(self.supports.level):.0%} or more, {known})"]
 
     def _subsets(self) -> tuple[Itemset, ...]:
         """The itemsets that were not chosen although their supports were released."""

@@ -62,9 +62,28 @@ def association_rules(
     supports = _supports(release, count)
     over = release.unions if several_baskets else release
     compared = None if over is None or count is None else _supports(over, count)
+    return _frame(_confident(supports, least), count, compared)
+
+
+def exact_rules(counts: Mapping[Itemset, int], least: Fraction, *, units: int | None) -> pd.DataFrame:
+    """The rules of exact supports with at least that confidence, the surest first. NOT private.
+
+    `counts`: of itemsets together with all of their non-empty subsets, in units. `units`: how many there are, of one
+    basket each; None where they may have several, which leaves lift, leverage and conviction out.
+
+    Returns a frame with the columns antecedents, consequents, support (a count), confidence, and the other measures.
+    """
+    supports = {itemset: _Support(count, count, count) for itemset, count in counts.items()}
+    frame = _frame(_confident(supports, least), units, supports).drop(columns="support", errors="ignore")
+    bounds = [name for name in frame.columns if name.endswith(("_low", "_high"))]
+    return frame.drop(columns=bounds).rename(columns={"noisy_support": "support"})
+
+
+def _confident(supports: Mapping[Itemset, _Support], least: Fraction) -> list[_Rule]:
+    """The rules of at least that confidence, the surest first."""
     rules = [_Rule.of(antecedent, consequent, supports) for antecedent, consequent in _listed(supports)]
     kept = [rule for rule in rules if rule.both.value >= least_count(least, rule.antecedent.value)]
-    return _frame(sorted(kept, key=_Rule.rank), count, compared)
+    return sorted(kept, key=_Rule.rank)
 
 
 class LiftOf(StrEnum):

@@ -75,7 +75,8 @@ class Verified:
     def __str__(self) -> str:
         code = "the same as here" if self.same_code else "another than here, so its hashes were not recomputed"
         return (
-            f"Evidence holds: {self.files} files, {self.results} results, {self.entries} ledger entries. "
+            f"Evidence holds: {self.files} files, {self.results} result{'s' * (self.results != 1)}, {self.entries} "
+            "ledger entries. "
             f"Fingerprint {self.fingerprint}; last ledger seal {self.seal}; code: {code}."
         )
 

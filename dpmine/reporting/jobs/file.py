@@ -18,6 +18,7 @@ from dpmine.io.atomic import read_file
 from dpmine.io.files import shown_name
 from dpmine.ledger.budget import Accounting, Amount, checked_name, name_and_part
 from dpmine.ledger.charging import without_passwords
+from dpmine.options.tables import KEY_OF
 from dpmine.parameters import below_one, exact_number, named, positive, truth
 from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.kinds import KINDS
@@ -369,7 +370,7 @@ def _require_known(table: Iterable[str], known: Iterable[str], where: str) -> No
     names = sorted(known)
     for key in table:
         if key not in names:
-            near = get_close_matches(key, names, 1)
+            near = [KEY_OF[key]] if KEY_OF.get(key) in names else get_close_matches(key, names, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(names)}."
             raise BadParameter(f"There is no key {key!r} in {where}: {hint}")
 

@@ -64,6 +64,7 @@ class Scheduled:
         days: the rows that are read; None for all of them, once.
         written: the options as the job file has them, without what the schedule gives to a window.
         title: the job's name in the job file, whatever the window.
+        paths: its files, where the job file names them by the window; none where all windows read the same.
     """
 
     every: str
@@ -71,6 +72,7 @@ class Scheduled:
     days: Days | None
     written: Mapping[str, Any]
     title: str
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,12 @@ class Job(ABC):
     def in_window(self) -> bool:
         """Whether it reads the rows of a window alone."""
         return self.scheduled is not None and self.scheduled.days is not None
+
+    @property
+    def name_with_files(self) -> str:
+        """Its name, and the files of its window, where each window has its own."""
+        paths = ", ".join(map(repr, self.scheduled.paths)) if self.scheduled else ""
+        return f"{self.name} ({paths})" if paths else self.name
 
     @property
     def key(self) -> str:

@@ -20,13 +20,13 @@ from dpmine.ledger.budget import checked_name
 from dpmine.parameters import named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import date
 
     from dpmine.reporting.jobs.job import Job
 
 CLOCK, NEWER_FILE = "clock", "newer-file"
-_PLACES = re.compile(r"\{(\w*)\}")
+_PLACES = re.compile(r"\{([^{}]*)\}")
 _DATES = ("year", "month", "day")
 
 
@@ -95,7 +95,8 @@ class Readiness:
         after = datetime.combine(end, time()).astimezone().timestamp()
         for job in jobs:
             written = [path.stat().st_mtime for path in _files(job)]
-            if written and max(written) < after:  # where there is none, the job's own check says so
+            own = job.scheduled is not None and job.scheduled.paths
+            if (written or own) and max(written, default=0) < after:  # where there is none, the job's check says so
                 return f"no file of {job.source!r} was written after the end of it"
         return ""
 
@@ -109,18 +110,25 @@ class Readiness:
         return "" if any(_is_data(path, folder) for path in _below(folder)) else str(folder)
 
     def _path(self, window: str, first: date) -> str:
-        dates = dict(zip(_DATES, first.isoformat().split("-"), strict=True))
-        known = {"window": window, **dates}
-        return _PLACES.sub(_place(known), self.rule)
+        return path_at("ready", self.rule, window, first)
 
 
-def _place(known: dict[str, str]) -> Callable[[re.Match[str]], str]:
-    def text(found: re.Match[str]) -> str:
+def path_at(name: str, path: str, window: str, first: date) -> str:
+    """The path for a window: in braces stand its name, and year, month and day of its first day.
+
+    `name`: what the user calls the path. Raises BadParameter for anything else in braces.
+    """
+    dates = dict(zip(_DATES, first.isoformat().split("-"), strict=True))
+    known = {"window": window, **dates}
+    for found in _PLACES.finditer(path):
         if found[1] not in known:
-            raise BadParameter(f"ready knows {{window}}, {{year}}, {{month}} and {{day}}, and no {found[0]}.")
-        return known[found[1]]
+            raise BadParameter(f"{name} knows {{window}}, {{year}}, {{month}} and {{day}}, and no {found[0]}.")
+    return _PLACES.sub(lambda found: known[found[1]], path)
 
-    return text
+
+def names_window(path: str) -> bool:
+    """Whether something in braces stands in the path."""
+    return _PLACES.search(path) is not None
 
 
 def _is_data(path: Path, folder: Path) -> bool:

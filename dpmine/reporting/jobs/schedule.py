@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dpmine.reporting.jobs.job import Job
 
-KEYS = ("every", "runs", "column", "ready", "on_empty", "start", "missed", "disjoint_units")
+KEYS = ("every", "runs", "column", "ready", "on_empty", "start", "skip", "missed", "disjoint_units")
 RESULT_KEYS = ("store",)
 _MOST_RUNS = 100_000
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -76,8 +76,9 @@ class Window:
 
     @classmethod
     def parse(cls, text: object, every: Every) -> Window:
-        """The window of that name: 2026-W47, 2026-11 or 2026-11-22. Raises BadParameter."""
+        """The window of that name: 2026-W47, 2026-11 or 2026-11-22, a date too. Raises BadParameter."""
         pattern, example = _WRITTEN_FORMS[every]
+        text = text.isoformat() if type(text) is date else text
         written = text if isinstance(text, str) and pattern.fullmatch(text) else ""
         try:  # Python reads 2026-W47 as its Monday
             window = cls(date.fromisoformat(f"{written}-01" if every is Every.MONTH else written), every)
@@ -131,6 +132,7 @@ class Schedule:
         column: the column of dates or timestamps that says which window a row is in.
         ready: what must be there before a window is run.
         start: the first window; None for the first one that was charged.
+        skip: windows that are left out for good.
         missed: what a run does about earlier windows that were never charged.
         kept: where results are kept.
         disjoint_units: whether it is asserted that no unit has rows in two windows. Each window has all of the budget
@@ -145,6 +147,7 @@ class Schedule:
     missed: Missed = Missed.CATCH_UP
     disjoint_units: bool = False
     kept: Kept = Kept.LEDGER
+    skip: frozenset[Window] = frozenset()
 
     @classmethod
     def of(cls, table: Mapping[str, Any], results: Mapping[str, Any]) -> Schedule:
@@ -152,8 +155,9 @@ class Schedule:
         for name, example in (("every", '"week"'), ("runs", "52"), ("column", '"at"'), ("ready", '"newer-file"')):
             if name not in table:
                 raise BadParameter(f"{name} is missing in [schedule]: write there, for example, {name} = {example}.")
-        every, start = named(Every, "every", table["every"]), table.get("start")
-        start = start.isoformat() if type(start) is date else start
+        every, start, skip = named(Every, "every", table["every"]), table.get("start"), table.get("skip", [])
+        if not isinstance(skip, list):
+            raise BadParameter(f'skip must be a list of windows, such as ["{_WRITTEN_FORMS[every][1]}"].')
         runs = whole("runs", table["runs"])
         if runs > _MOST_RUNS:
             raise BadParameter(f"runs must be at most {_MOST_RUNS:,}.")
@@ -166,6 +170,7 @@ class Schedule:
             named(Missed, "missed", table.get("missed", Missed.CATCH_UP)),
             truth("disjoint_units", table.get("disjoint_units", False)),
             named(Kept, "store", results.get("store", Kept.LEDGER)),
+            frozenset(Window.parse(each, every) for each in skip),
         )
 
     def assertion(self, unit: str) -> str:
@@ -182,12 +187,15 @@ class Schedule:
         return total if self.disjoint_units else Amount(*(entry / self.runs for entry in total))
 
     def window(self, text: str | None, today: date) -> Window:
-        """The window of that name; for None the last one that has ended.
+        """The window of that name; for None the last one that has ended and is not left out.
 
-        Raises BadParameter for one that has not ended or is before the schedule's start, BudgetExceeded behind its end.
+        Raises BadParameter for one that has not ended, is left out or is before the schedule's start, BudgetExceeded
+        behind its end.
         """
         current = Window.containing(today, self.every)
-        window = current.before() if text is None else Window.parse(text, self.every)
+        window = self._last_before(current) if text is None else Window.parse(text, self.every)
+        if window in self.skip:
+            raise BadParameter(f"{window} is left out by skip in [schedule]: name another window, or take it out.")
         if window >= current:
             raise BadParameter(
                 f"{window} has not ended, and a window is charged once: run it after {current.before()}, or later."
@@ -201,6 +209,12 @@ class Schedule:
                 f"The budget is divided among {self.runs} windows from {self.start} on, and {window} is behind the "
                 "last one: write a schedule with another start and a budget of its own."
             )
+        return window
+
+    def _last_before(self, window: Window) -> Window:
+        window = window.before()
+        while window in self.skip:
+            window = window.before()
         return window
 
     def windows(self, first: Window, last: Window) -> tuple[Window, ...]:

@@ -63,6 +63,10 @@ _SCHEDULE: dict[str, tuple[str, Schema]] = {
         {"enum": ["run", "stop"], "default": "run"},
     ),
     "start": ("The first window, such as 2026-W01.", _TEXT),
+    "skip": (
+        "Windows that are left out for good, such as a week of holidays.",
+        {"type": "array", "items": _TEXT, "default": []},
+    ),
     "missed": (
         "What is done about earlier windows that were never charged.",
         {"enum": ["catch_up", "skip", "catch-up"], "default": "catch_up"},

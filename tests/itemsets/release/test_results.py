@@ -184,7 +184,8 @@ def test_subsets_follow_where_rules_were_asked_for() -> None:
     assert [row["items"] for row in WITH_RULES.to_dict()["subsets"]] == [["a"], ["b"], ["c"]]
     assert WITH_RULES.to_pandas()["itemsets"].tolist() == [*map(frozenset, ["bc", "ab", "a", "b", "c"])]
     assert WITH_RULES.to_pandas()["support"].tolist() == [0.25, 0.35, 0.45, 0.4, 0.3]
-    assert len(WITH_RULES.to_arrow()) == len(str(WITH_RULES).splitlines()) - 1 == 2
+    assert len(WITH_RULES.to_arrow()) == len(str(WITH_RULES).splitlines()) - 2 == 2
+    assert "(with probability 95% or more, all intervals together hold the true supports)" in str(WITH_RULES)
     for value in (AS_DRAWN, IN_SHARES):
         assert "subsets" not in value.to_dict()
         with pytest.raises(BadParameter, match="rules=True"):

@@ -180,7 +180,7 @@ def rejection(shop: Shop) -> DpmineError:
 def test_what_has_no_files_here_needs_another_rule(shop: Shop) -> None:
     queried = {name: value for name, value in PAIRS.items() if name != "input"}
     shop.jobs = (queried | {"query": "select * from sales", "database": "duckdb:///shop.duckdb"},)
-    assert "looks at files of this machine, and job 'Pairs' reads none" in str(rejection(shop))
+    assert "looks at files of this machine, and job 'Pairs 2025-W02' reads none" in str(rejection(shop))
     shop.jobs = (PAIRS | {"input": "s3://shop/sales.parquet"},)
     assert "looks at files of this machine" in str(rejection(shop))
 

@@ -97,8 +97,9 @@ def test_an_input_that_cannot_be_read_costs_one_window(shop: Shop) -> None:
     assert "Windows after 2025-W05 are not run, and not charged: an input cannot be read." in error.__notes__
     assert shop.charged == ["2025-W04", "2025-W05"]
     path.write_bytes(content)
+    shop.run("2025-W05", retry=True)
     shop.run("2025-W07")
-    assert shop.charged[2:] == ["2025-W06", "2025-W07"]
+    assert shop.charged[2:] == ["2025-W05", "2025-W06", "2025-W07"]
 
 
 def test_a_start_says_what_was_missed(shop: Shop) -> None:

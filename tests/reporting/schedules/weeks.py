@@ -59,6 +59,7 @@ class Shop:
     terms: dict[str, Any] = field(default_factory=dict)
     jobs: tuple[dict[str, Any], ...] = (PAIRS,)
     results: dict[str, Any] = field(default_factory=dict)
+    files: str = "sales.parquet"
 
     def __post_init__(self) -> None:
         self.url = self.url or f"sqlite:///{self.path}/budget.db"
@@ -69,7 +70,7 @@ class Shop:
             "budget": self.terms,
             "schedule": self.schedule,
             "results": self.results,
-            "inputs": {"sales": f"{self.path}/sales.parquet"},
+            "inputs": {"sales": f"{self.path}/{self.files}"},
         }
         lines = [
             f"[{name}]\n" + "\n".join(f"{key} = {toml(value)}" for key, value in table.items())

@@ -1,0 +1,124 @@
+"""Windows that are left out: by skip, because they never come; and those behind one whose input could not be read."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+import pytest
+from reporting.schedules.weeks import ITEMS, PAIRS, Shop, sales
+
+import dpmine
+from dpmine.errors import BadData, BadParameter
+from dpmine.reporting.jobs.file import read_job_file
+from dpmine.reporting.store import ResultsFolder
+from dpmine.reporting.windows import WindowRun
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    sales(tmp_path / "sales.parquet", 12)
+    made = Shop(tmp_path)
+    made.schedule["start"] = "2025-W02"
+    return made
+
+
+def damage(shop: Shop) -> bytes:
+    """A page of the file, which shows when it is read, after the charge."""
+    path = shop.path / "sales.parquet"
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + bytes(60) + content[64:])
+    return content
+
+
+def test_a_window_behind_one_that_could_not_be_read_is_not_charged_by_later_runs(shop: Shop) -> None:
+    shop.run("2025-W02").raise_failures()
+    damage(shop)
+    assert isinstance(shop.fails("2025-W03"), BadData)
+    for window in ("2025-W04", "2025-W05"):
+        error = shop.fails(window)
+        assert isinstance(error, BadData)
+        assert str(error) == (
+            "2025-W04 is not run, and not charged: 2025-W03 was charged, and an input could not be read. Repair the "
+            "input, then give `window='2025-W03'` with `retry=True`, which is charged once more. Or leave it out for "
+            'good: skip = ["2025-W03"] in [schedule].'
+        )
+        with pytest.raises(BadData, match="2025-W04 is not run"):
+            dpmine.report(shop.write(), shop.path / "page.html", window=window, dry_run=True)
+    assert isinstance(shop.fails("2025-W04", retry=True), BadData)  # of another window
+    assert shop.charged == ["2025-W02", "2025-W03"]
+
+
+def test_a_retry_of_it_lets_later_windows_run(shop: Shop) -> None:
+    content = damage(shop)
+    assert isinstance(shop.fails("2025-W02"), BadData)
+    (shop.path / "sales.parquet").write_bytes(content)
+    shop.run("2025-W02", retry=True).raise_failures()
+    shop.run("2025-W03").raise_failures()
+    assert shop.charged == ["2025-W02", "2025-W02", "2025-W03"]
+
+
+def test_a_retry_that_cannot_read_either_stops_later_windows(shop: Shop) -> None:
+    damage(shop)
+    assert isinstance(shop.fails("2025-W02"), BadData)
+    assert isinstance(shop.fails("2025-W02", retry=True), BadData)
+    assert isinstance(shop.fails("2025-W03"), BadData)
+    assert shop.charged == ["2025-W02", "2025-W02"]
+
+
+def test_skip_lets_later_windows_run_without_it(shop: Shop) -> None:
+    content = damage(shop)
+    assert isinstance(shop.fails("2025-W02"), BadData)
+    (shop.path / "sales.parquet").write_bytes(content)
+    shop.schedule["skip"] = ["2025-W02"]
+    report = shop.run("2025-W03")
+    report.raise_failures()
+    assert shop.charged == ["2025-W02", "2025-W03"]
+    assert report.timeline is not None
+    assert [each.charged for each in report.timeline.windows] == [True, True]  # what was charged stays on the page
+
+
+def test_a_window_that_never_comes_is_left_out(shop: Shop) -> None:
+    shop.schedule |= {"skip": ["2025-W03"], "ready": str(shop.path / "{window}.done")}
+    for window in ("2025-W02", "2025-W04"):
+        (shop.path / f"{window}.done").touch()
+    report = shop.run("2025-W04")
+    report.raise_failures()
+    assert shop.charged == ["2025-W02", "2025-W04"]
+    assert report.timeline is not None
+    assert [each.window for each in report.timeline.windows] == ["2025-W02", "2025-W04"]
+    with pytest.raises(BadParameter, match="2025-W03 is left out by skip"):
+        shop.run("2025-W03")
+
+
+def test_the_run_after_windows_that_are_left_out_is_for_the_one_before(shop: Shop) -> None:
+    shop.schedule["skip"] = ["2025-W03", "2025-W04"]
+    store = ResultsFolder(shop.path / "jobs-results")
+    run = WindowRun.of(read_job_file(shop.write()), store, None, today=date(2025, 1, 27))
+    assert run is not None
+    assert str(run.window) == "2025-W02"
+
+
+@pytest.mark.parametrize(
+    ("every", "skip"), [("week", ["2025-12-24"]), ("week", "2025-W03"), ("day", ["2025-W03"]), ("week", [3])]
+)
+def test_what_is_left_out_are_windows(shop: Shop, every: str, skip: object) -> None:
+    shop.schedule |= {"every": every, "skip": skip, "start": "2025-W02" if every == "week" else "2025-01-06"}
+    with pytest.raises(BadParameter, match=r"written like|list of windows"):
+        read_job_file(shop.write())
+
+
+def test_advice_on_lost_windows_names_all_of_them(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.jobs = (PAIRS, ITEMS)
+    for window in ("2025-W02", "2025-W03"):
+        with monkeypatch.context() as patch:
+            patch.setattr("dpmine.itemsets.top.answer", lambda *_, **__: 1 / 0)
+            shop.run(window)
+    assert shop.run("2025-W04").lost == (
+        "Charged without a result: 'Pairs 2025-W02', 'Items 2025-W02', 'Pairs 2025-W03', 'Items 2025-W03'. To run a "
+        "window again, which is charged once more: `window='2025-W02'` with `retry=True`, or `window='2025-W03'` with "
+        "`retry=True`. To leave one out for good, write skip in [schedule]."
+    )
