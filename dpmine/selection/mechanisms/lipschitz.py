@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.selection.shortfall import Floats
+    from dpmine.selection.universes.protocol import C, Universe
 
 _LISTED = 64  # arguments from 0 of the remainder of Stirling's formula that are listed
 
@@ -32,6 +33,11 @@ class Subsets(Outcomes):
     The best rank outside leads all places. All better ranks are inside, so it is one of the first k + 1.
     """
 
+    def __init__(self, places: int) -> None:
+        """Requires: there are as many candidates."""
+        super().__init__(places)
+        self._counted: dict[tuple[int, ...], list[int]] = {}
+
     @property
     def leaders(self) -> int:
         """One rank more than there are places."""
@@ -39,7 +45,7 @@ class Subsets(Outcomes):
 
     def count(self, bounds: Sequence[int]) -> int:
         """The sum over all that may be the best rank outside."""
-        return sum(self._led(bounds))
+        return self._counts(bounds)[-1]
 
     def log_count(self, bounds: Floats, beyond: Floats | float = 0.0) -> Floats:
         """The logarithm of the sum, in which the last leader has a set for certain."""
@@ -48,15 +54,11 @@ class Subsets(Outcomes):
         return np.asarray(top + np.log(np.exp(logs - top[:, None]).sum(axis=1)))
 
     def draw(self, bounds: Sequence[int], *, bits: BitSource) -> list[tuple[int, int]]:
-        """In uniform order, so that the order of the places is independent of the scores."""
-        ends = list(accumulate(self._led(bounds)))
-        leader = bisect_right(ends, uniform_below(ends[-1], bits=bits))
+        """All better ones than a leader, and a subset of the others within its bound."""
+        counts = self._counts(bounds)
+        leader = bisect_right(counts, uniform_below(counts[-1], bits=bits))
         others = uniform_subset(max(0, bounds[leader] - leader - 1), self.places - leader, bits=bits)
-        ranks = [*range(leader), *(leader + 1 + other for other in others)]
-        for last in range(self.places - 1, 0, -1):
-            place = uniform_below(last + 1, bits=bits)
-            ranks[last], ranks[place] = ranks[place], ranks[last]
-        return [(rank, leader) for rank in ranks]
+        return [*((rank, leader) for rank in range(leader)), *((leader + 1 + other, leader) for other in others)]
 
     def right(self, bounds: Floats) -> Floats:
         """Those better than the leader, and of the others as large a share as of all that are within its bound."""
@@ -70,12 +72,15 @@ class Subsets(Outcomes):
         """For each leader, how many are chosen of the ranks behind it."""
         return np.arange(self.places, -1, -1, dtype=np.float64)
 
-    def _led(self, bounds: Sequence[int]) -> list[int]:
-        """How many sets each leader has."""
-        return [comb(max(0, bound - rank - 1), self.places - rank) for rank, bound in enumerate(bounds)]
+    def _counts(self, bounds: Sequence[int]) -> list[int]:
+        """How many sets the leaders up to each one have; kept, for the same bounds come again."""
+        if (key := tuple(bounds)) not in self._counted:
+            led = (comb(max(0, bound - rank - 1), self.places - rank) for rank, bound in enumerate(bounds))
+            self._counted[key] = list(accumulate(led))
+        return self._counted[key]
 
     def _logs_led(self, bounds: Floats) -> Floats:
-        """The logarithm of it; −∞ where there is none."""
+        """The logarithm of how many sets each leader has; −∞ where there is none."""
         return _log_choose(np.maximum(bounds - np.arange(1, self.leaders + 1), 0), self._chosen)
 
 
@@ -87,6 +92,14 @@ class CanonicalLipschitz(AtOnce):
     """
 
     outcomes: ClassVar[type[Outcomes]] = Subsets
+
+    def choose(self, universe: Universe[C], *, bits: BitSource) -> tuple[C, ...]:
+        """The members of a set in uniform order, so that their order is independent of the scores."""
+        chosen = list(super().choose(universe, bits=bits))
+        for last in range(len(chosen) - 1, 0, -1):
+            place = uniform_below(last + 1, bits=bits)
+            chosen[last], chosen[place] = chosen[place], chosen[last]
+        return tuple(chosen)
 
 
 def _log_choose(total: Floats, chosen: Floats) -> Floats:
