@@ -54,7 +54,7 @@ Args:
 
 OF_LISTS = """
 Args:
-    mechanism: a name out of `dpmine.selection.select.MECHANISMS`, or one of these:
+    mechanism: a name out of `dpmine.selection.recommend.MECHANISMS`, or one of these:
 
         - "auto": by public facts, the one that needs the smallest lead; for lists, what measurements speak for
 """ + "".join(indent(fill(f'- "{way.name}": {way.about}', 111, subsequent_indent="  "), " " * 8) + "\n" for way in WAYS)

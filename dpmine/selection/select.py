@@ -157,7 +157,8 @@ def select(
             A position of an array must stand for the same candidate whatever the data; so must what a Universe gives.
         epsilon: ε > 0, read exactly (0.1 is one tenth).
         delta: δ in (0, 1), used by approximate mechanisms only.
-        mechanism: a name out of `MECHANISMS`, or "auto": what `recommend` says for the number of candidates.
+        mechanism: a name out of `dpmine.selection.recommend.MECHANISMS`, or "auto": what `recommend` says for the
+            number of candidates.
         sensitivity: the most that one unit can move any score. Under replace_one each score may move up or down by it.
             Under add_remove all scores must move together: an added unit raises each by 0 to `sensitivity`, as counts
             are. For scores that do not, ask for replace_one: its form protects any scores of this sensitivity.

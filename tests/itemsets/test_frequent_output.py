@@ -150,7 +150,6 @@ MISTAKES = [
     (["--top", "5", "--max-size", "0"], "--max-size must be a whole number of at least 1"),
     (["--top", "5", "--max-size", "13"], "--max-size must be at most 12"),
     (["--top", "5", "--min-confidence", "0.5"], "--min-confidence is for rules: give --rules, too."),
-    (["--top", "5", "--rules", "--format", "csv"], "Rules (--rules) are written as text or json only"),
     (["--top", "5", "--neighbors", "both"], "--neighbors must be"),
 ]
 

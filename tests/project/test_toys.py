@@ -310,7 +310,7 @@ class OfJob(Kind):
             {"### classify": "### toy\n\n| keys | |\n|---|---|\n| budget | `epsilon` |\n"},
             ("its section of the page",),
         ),
-        Edit("tests/reporting/test_NAME.py", {"": 'KIND = "toy"'}, ("tests",)),
+        Edit("tests/reporting/test_NAME.py", {"": 'JOB = {"kind": "toy", "epsilon": 1}'}, ("tests of its jobs",)),
     )
 
     def works(self) -> None:

@@ -137,7 +137,9 @@ def test_evidence_of_a_page_in_another_folder_is_charged_nothing(
     folder.write(job(**AGES))
     dpmine.report("jobs.toml", "pages/report.html")
     entries = len(folder.ledger.history("shop"))
-    assert "in the folder in which the page was made" in (folder.path / "pages" / "report.html").read_text("utf-8")
+    assert "where this page was made and with the same PAGE" in (folder.path / "pages" / "report.html").read_text(
+        "utf-8"
+    )
     for page, results in (("pages/report.html", None), ("other.html", "pages/jobs-results")):
         proof = folder.path / f"evidence of {page[:5]}"
         dpmine.report("jobs.toml", page, results=results, evidence=proof)

@@ -111,7 +111,7 @@ def test_what_stands_on_it(html: str) -> None:
         "Where two lines overlap, the true order is open. Rely on nothing about a single customer.",
         "Can a single customer be exposed? Perhaps: this guarantee is too weak to exclude it.",
         "A weighted sum of 2 features predicts whether “rich” is true or false.",
-        "Rule of thumb, not tested: where “age” is 50 or more, “rich” is true; elsewhere it is false.",
+        "Rule of thumb, not tested: where “age” is 50 or more, guess that “rich” is true, elsewhere false.",
         "A model for “rich” that reached the target.",
         "Had the data of any one customer been entirely different,",
         "The number of customers, which counts as public and may be named on this page.",
@@ -365,6 +365,7 @@ def test_factors_are_never_understated() -> None:
                 "replaced by any other data",
                 "2.72 times its probability, plus 0.001.",
                 "73.2 %",
+                "allows for 5.44 times the odds, not 2.72 times.",
                 "number of customers",
             ),
             "added or taken away",
@@ -373,7 +374,12 @@ def test_factors_are_never_understated() -> None:
             Neighbors.ADD_REMOVE,
             Fraction(1, 1000),
             # a fact changes: taken away, and added
-            ("added or taken away", "2.72 times its probability, plus 0.001.", "88.1 %"),
+            (
+                "added or taken away",
+                "2.72 times its probability, plus 0.001.",
+                "88.1 %",
+                "allows for 14.78 times the odds, not 7.39 times.",
+            ),
             "number of customers",
         ),
         (Neighbors.ADD_REMOVE, Fraction(0), ("2.72 times its probability.", "88.1 % sure"), "number of customers"),
@@ -517,7 +523,7 @@ def test_a_rule_about_a_count_names_a_count(folder: Folder) -> None:
     column = table.column_names.index("age")
     pq.write_table(table.set_column(column, "age", ages), folder.path / "people.parquet")
     html = render(folder.run(job(**RULE | {"grid": "998"})), today=DAY)
-    assert "where “age” is 50 or more, “rich” is true; elsewhere it is false." in html
+    assert "where “age” is 50 or more, guess that “rich” is true, elsewhere false." in html
 
 
 @pytest.mark.parametrize(
@@ -534,7 +540,7 @@ def test_a_rule_about_a_count_names_a_count(folder: Folder) -> None:
 def test_rules_are_said_in_words(rule: str, words: str) -> None:
     document = {"mechanism": "exponential", "class": {"name": "stumps"}, "classes": [False, True], "label": "sent_back"}
     body = body_of("hypothesis", {**document, "hypothesis": rule}, UnitWords.read("customer"))
-    assert body.answer == f"Rule of thumb, not tested: where {words}, “sent back” is true; elsewhere it is false."
+    assert body.answer == f"Rule of thumb, not tested: where {words}, guess that “sent back” is true, elsewhere false."
     assert body.sure.startswith("Do not rely on it for a single customer. ")
     assert body.picture is not None
     assert "sent back is true" in body.picture.narrow

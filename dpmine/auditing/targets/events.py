@@ -237,7 +237,7 @@ def views(outcomes: Sequence[object], *, bits: bool = True) -> list[View]:
 
 
 def _of_floats(view: View, outcomes: Sequence[object]) -> Iterator[View]:
-    """What else is seen where a look sees floats."""
+    """What else is seen where a view sees floats."""
     if any(isinstance(view.see(outcome), float) for outcome in outcomes):
         yield View(f"the lowest bit of {view.name}, as a power of 2,", lambda outcome: _lowest_bit(view.see(outcome)))
         yield View(f"the fraction of {view.name}", lambda outcome: _fraction(view.see(outcome)))

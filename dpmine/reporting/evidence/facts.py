@@ -232,7 +232,10 @@ def mechanism(job: Job, result: Stored) -> str:
     """How the result was chosen or learnt, in words."""
     method = job.table.get("method")
     said = "" if method is None else str(job.options.get("method", method.default))
-    return str(result.document.get("mechanism") or job.procedure.format(said)).replace("_", " ")
+    named = str(result.document.get("mechanism") or job.procedure.format(said))
+    if not named:
+        raise AssertionError(f"jobs of the kind {job.kind} have no mechanism and no procedure")
+    return named.replace("_", " ")
 
 
 def _has_totals(facts: Facts, totals: dict[str, object]) -> bool:

@@ -74,7 +74,7 @@ def _histogram(document: Document, words: UnitWords) -> Body:
         rivals = possibly_larger(first - error, [other + error for other in others], ("other bar", "other bars"))
         beyond = f"The first bar is “{names[0]}”, the last “{names[-1]}”."
         around = ceil(error + max(abs(n - round(n)) for n in counts))  # the numbers are shown rounded
-        empty = " A bar at 0 does not mean that there are none." if min(counts) <= 0 else ""
+        empty = " A bar at 0 does not mean that there are none." if round(min(counts)) <= 0 else ""
         sure = f"Each number is right within ±{around:,} {counted}, {CERTAIN}.{rivals}{empty} {beyond}"
         margin = f"±{around:,} "
         columns[INTERVAL] = [f"{max(0, round(n) - around):,} to {round(n) + around:,}" for n in counts]
@@ -176,7 +176,9 @@ def _hypothesis(document: Document, words: UnitWords) -> Body:
         return Body("No rule stands out clearly enough to be shown.", "No rule led by enough.", remarks=(chosen,))
     first, second = _two(document.labels("classes"))
     label, rule = quoted(document["label"]), _in_words(document["hypothesis"])
-    answer = f"Rule of thumb, not tested: where {rule}, {label} is {_value(second)}; elsewhere it is {_value(first)}."
+    answer = (
+        f"Rule of thumb, not tested: where {rule}, guess that {label} is {_value(second)}, elsewhere {_value(first)}."
+    )
     sure = (
         f"Do not rely on it for a single {words.one}. Another rule may fit better, because this one was chosen with "
         f"noise. {_NOT_MEASURED}"

@@ -47,6 +47,7 @@ def strength_of(guarantee: Amount, neighbors: Neighbors, tail: tuple[Fraction, F
         "strength": _strength(guarantee, steps, loss),
         "factor": factor_text(guarantee.epsilon),
         "times_odds": factor_text(loss),
+        "plain_odds": factor_text(steps * guarantee.epsilon),
         "odds": odds_text(loss),
         "odds_of_two": odds_text(of_two),
         "delta": readable(short(guarantee.delta)) if guarantee.delta else "",

@@ -72,7 +72,7 @@ def test_notes_tell_what_is_taken_as_public() -> None:
     of_logistic = logistic().fit(*two_classes()).guarantee_.notes
     assert "targets to ±2" in of_ridge[1]
     assert "targets" not in of_logistic[1]
-    assert any("classes to predict" in note for note in of_logistic)
+    assert any("the two classes that occur" in note for note in of_logistic)
     assert any("gradient descent" in note for note in of_logistic)
 
 
