@@ -125,7 +125,7 @@ WAYS = (
     Named(
         "lipschitz",
         f"{_WAYS}.lipschitz:Lipschitz",
-        about="the same as a set of at most 200, in the order of the catalogue",
+        about="the same as a set of at most 200, which is listed sorted by its items",
     ),
 )
 """What chooses a list of itemsets, beside the mechanisms."""

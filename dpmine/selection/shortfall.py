@@ -176,9 +176,9 @@ class _Head:
             top = most.max()
             proposed = np.exp(most - top)
             wasted = proposed - np.exp(self.log_outcomes(starts, self.floor) + decay - top)
-            if wasted.sum() <= proposed.sum() / 2:
-                return starts
             halved = wasted >= wasted.mean()
+            if wasted.sum() <= proposed.sum() / 2 or not halved.any():  # none where the rate is below all floats
+                return starts
             starts = np.sort(np.append(starts, (starts[halved] + ends[halved]) // 2))
 
 

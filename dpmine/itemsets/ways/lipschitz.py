@@ -28,5 +28,5 @@ class Lipschitz(ListAtOnce):
     most_places: ClassVar[int] = 200
 
     def choose(self, universe: ItemsetUniverse, *, bits: BitSource) -> Chosen:
-        """In the order of the catalogue: the choice has none."""
+        """Sorted by their items: the choice has no order."""
         return Chosen(tuple(sorted(ListAtOnce.choose(self, universe, bits=bits).itemsets)))

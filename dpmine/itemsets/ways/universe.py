@@ -151,7 +151,7 @@ class ItemsetUniverse:
             if number < count:
                 return self._miner.nth(size, int(level.score), number)
             number -= count
-        raise LookupError(f"no level of support {level.score} is known")
+        raise LookupError("no level of that support is known")
 
     def tail(self, floor: Score, *, bits: BitSource) -> tuple[Itemset, int]:
         """A uniform itemset of the catalogue with a support below `floor`."""
@@ -187,7 +187,7 @@ class ItemsetUniverse:
             if number < end - first:
                 return tuple(found.items[first + number].tolist())
             number -= end - first
-        raise LookupError(f"no level of support {support} is known")
+        raise LookupError("no level of that support is known")
 
     @property
     def _resident(self) -> int:

@@ -1,4 +1,4 @@
-"""Lists of this project with their exact output distributions: peeled ones, items first, and discovered items.
+"""Lists of this project with their exact output distributions: peeled ones, at once, items first, discovered items.
 
 The distributions are those of the oracles. `run` is the code itself, whose draws are compared with them.
 """
@@ -77,13 +77,11 @@ class AtOnceList:
     """k candidates at once: a sequence or a set."""
 
     way: ListAtOnce
-    times: int = 1
-    """What the rate is multiplied by: a mistake unless 1."""
 
     def law(self, scores: Sequence[int]) -> Lists:
         """Of all outcomes of positions."""
         way = self.way
-        return dict(at_once.law(way.name, scores, way.count, way.epsilon, way.neighbors, times=self.times))
+        return dict(at_once.law(way.name, scores, way.count, way.epsilon, way.neighbors))
 
     def run(self, scores: Sequence[int], bits: BitSource) -> tuple[int, ...]:
         """One outcome."""
@@ -229,7 +227,7 @@ def _too_much_at_once(scores: ScoreVectors) -> Mapping[str, Listed]:
     for (kind, size), (relation, mistake) in product({Joint: 4, Lipschitz: 8}.items(), mistakes.items()):
         way = two_at_once(kind, relation)
         vectors = replace(scores, neighbors=relation, sizes=(size,))
-        found[f"{way.name} {mistake}"] = Listed(AtOnceList(way, times=2), of(way), vectors)
+        found[f"{way.name} {mistake}"] = Listed(AtOnceList(replace(way, epsilon=2 * way.epsilon)), of(way), vectors)
     return found
 
 

@@ -23,12 +23,12 @@ RATES = {(1, ADD): 1, (1, REPLACE): 2, (2, ADD): 2, (2, REPLACE): 4}
 
 
 def law(
-    mechanism: str, scores: Sequence[int], count: int, epsilon: Fraction, relation: Neighbors, *, times: int = 1
+    mechanism: str, scores: Sequence[int], count: int, epsilon: Fraction, relation: Neighbors
 ) -> dict[Outcome, float]:
-    """Of all outcomes; `times` is what the rate is multiplied by: a mistake unless 1."""
+    """Of all outcomes."""
     shortfall = _of_sequence if mechanism == "joint" else _of_set
     with localcontext(prec=50):
-        rate = times * Decimal(epsilon.numerator) / epsilon.denominator / RATES[min(count, 2), relation]
+        rate = Decimal(epsilon.numerator) / epsilon.denominator / RATES[min(count, 2), relation]
         weights = {each: (-rate * shortfall(scores, each)).exp() for each in _outcomes(mechanism, len(scores), count)}
         total = sum(weights.values())
         return {outcome: float(weight / total) for outcome, weight in weights.items()}
