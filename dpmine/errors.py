@@ -45,6 +45,10 @@ class UnreadableFile(DpmineError, OSError):
     """A file or folder cannot be read or written."""
 
 
+class FailedPass(UnreadableFile):
+    """A pass over inputs that can be read ended: a query failed at a row, or a temporary file did."""
+
+
 class NotPrivate(DpmineError, ValueError):
     """The request would not be private, and the caller did not opt in."""
 

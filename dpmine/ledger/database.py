@@ -216,13 +216,15 @@ def _server_engine(url: URL) -> Engine:
 
 def _opened_to_read(path: Path) -> sqlite3.Connection:
     """SQLite would put files beside the ledger that its owner cannot write; without a log of changes it needs none."""
+    path = Path(os.path.realpath(path))  # where SQLite has its log
     whole = "" if os.path.exists(f"{path}-wal") else "&immutable=1"  # noqa: PTH110 (never raises)
     return sqlite3.connect(f"{path.as_uri()}?mode=ro{whole}", uri=True, timeout=_WAIT, isolation_level=None)
 
 
 def _may_write(path: str) -> bool:
     """Whether this user may write the file, and others beside it."""
-    return os.access(path, os.W_OK) and os.access(Path(path).parent, os.W_OK)
+    real = os.path.realpath(path)
+    return os.access(real, os.W_OK) and os.access(Path(real).parent, os.W_OK)
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:

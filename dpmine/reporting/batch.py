@@ -16,6 +16,7 @@ from dpmine.errors import (
     BadParameter,
     BudgetExceeded,
     DpmineError,
+    FailedPass,
     NotPrivate,
     NotReady,
     UnreadableFile,
@@ -283,6 +284,12 @@ def _budget(ledger: Ledger | None, dataset: str) -> Budget | None:
     return None
 
 
+def stops_later_windows(job: Job, error: Exception | None) -> bool:
+    """Whether the next window would meet the same: it reads the same files, and no row made this one fail."""
+    own_files = job.scheduled is not None and bool(job.scheduled.paths)
+    return isinstance(error, UnreadableFile) and not isinstance(error, FailedPass) and not own_files
+
+
 def _outcome(
     step: Step, store: ResultsFolder, account: Account, day: date, progress: Callable[[float], None]
 ) -> JobOutcome:
@@ -301,7 +308,7 @@ def _outcome(
         charged = before is None or before != _budget(account.ledger, account.dataset)
         if isinstance(error, AlreadyCharged):  # by another run, whose result is not here
             error, charged = BadData(CHARGED_BEFORE), False
-        if charged and step.job.key and isinstance(error, UnreadableFile):
+        if charged and step.job.key and stops_later_windows(step.job, error):
             store.remember(step.job, UNREADABLE)
         if not (charged or marked):  # else the mark stays, against a second charge
             with suppress(OSError):  # the error that is reported matters more

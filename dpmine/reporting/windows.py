@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, NotReady, UnreadableFile
+from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, NotReady
 from dpmine.ledger.budget import name_and_part
 from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.results import SharedResults
-from dpmine.reporting.batch import Report, checked_batch, run_batch
+from dpmine.reporting.batch import Report, checked_batch, run_batch, stops_later_windows
 from dpmine.reporting.forecast import WindowsForecast
 from dpmine.reporting.jobs.job import ONCE
 from dpmine.reporting.jobs.schedule import Kept, Missed, Window
@@ -20,7 +20,7 @@ from dpmine.reporting.store import UNREADABLE
 from dpmine.reporting.terms import Charges, PastWindow, Timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Sequence
+    from collections.abc import Collection, Container, Iterable, Sequence
 
     from dpmine.reporting.batch import JobOutcome, Watcher
     from dpmine.reporting.jobs.file import JobFile
@@ -89,9 +89,16 @@ class WindowRun:
                     raise
                 rejected = _rejection(window, error)
                 break
-        used = {*self._charges().by_window, *map(str, windows[: len(batches)])} - {ONCE}
-        left = max(0, self.recurring.schedule.runs - len(used))
+        left = self._left_after(windows[: len(batches)])
         return WindowsForecast(tuple(batches), rejected, waiting, self._lost(), left)
+
+    def _left_after(self, windows: Iterable[Window]) -> int:
+        """How many windows of `runs` may still be run after these."""
+        schedule, charges = self.recurring.schedule, self._charges()
+        used, own = {*charges.by_window, *map(str, windows)}, [self._windows(charges.amounts)[0]]
+        while len(own) < schedule.runs:
+            own.append(own[-1].following())
+        return sum(str(window) not in used and window not in schedule.skip for window in own)
 
     def _planned(self, *, retry: bool) -> tuple[tuple[Window, ...], str]:
         """The windows that are run, in order, and why others are not, or "".
@@ -142,7 +149,10 @@ class WindowRun:
     def _require_clock(self) -> None:
         """BadParameter for a clock that is behind; one window of difference is that of zones, on two machines."""
         latest = max(self._awaited(self._charges().amounts), default=self.window)
-        if self.window.following() < latest:
+        following = self.window.following()
+        while following in self.recurring.schedule.skip:
+            following = following.following()
+        if following < latest:
             raise BadParameter(
                 f"By the clock of this machine {self.window} is the last window that has ended, and the ledger has a "
                 f"charge for {latest}: set the clock, or name the window with `window=…`."
@@ -246,8 +256,9 @@ class WindowRun:
                     raise
                 rejected = _rejection(window, error)
                 break
-            if window != windows[-1] and any(isinstance(each.error, UnreadableFile) for each in reports[-1].outcomes):
-                rejected = f"Windows after {window} are not run, and not charged: an input cannot be read."
+            if any(stops_later_windows(each.job, each.error) for each in reports[-1].outcomes):
+                later = f"Windows after {window} are not run, and not charged: an input cannot be read."
+                rejected = " ".join(filter(None, ("" if window == windows[-1] else later, self._stopped(retry=False))))
                 break
         *others, last = reports
         # A job that stopped after its charge, in an earlier run, was that run's failure.

@@ -24,7 +24,7 @@ from support.oracles.ingest import CANARY, contents, refused
 from support.reading import read_baskets
 
 import dpmine
-from dpmine.errors import BadData, BadParameter, DpmineError, UnreadableFile
+from dpmine.errors import BadData, BadParameter, DpmineError, FailedPass, UnreadableFile
 from dpmine.io.files import STDIN
 from dpmine.io.input import Input
 from dpmine.io.open import open_input
@@ -394,7 +394,7 @@ def test_a_query_that_fails_at_a_value_does_not_quote_it(tmp_path: Path) -> None
     with duckdb.connect(str(path)) as connection:
         connection.execute(f"CREATE TABLE rows AS SELECT 'a' AS who, '{CANARY}' AS what")
     query = Input(query="SELECT who, CAST(what AS INTEGER) AS what FROM rows", database=f"duckdb:///{path}")
-    with refused(UnreadableFile, "failed while it returned rows"):
+    with refused(FailedPass, "failed while it returned rows"):
         read_baskets(query, LONG)
 
 

@@ -20,7 +20,7 @@ from support.hostile.databases import TABLE, database_of
 from support.oracles.ingest import refused
 
 import dpmine
-from dpmine.errors import DpmineError, UnreadableFile
+from dpmine.errors import DpmineError, FailedPass, UnreadableFile
 from dpmine.io.input import Days, WindowedInput
 from dpmine.io.sources.databases import PostgreSQL, SQLite
 from dpmine.models.tables import read_columns, require_columns
@@ -246,7 +246,7 @@ def test_a_conversion_is_said_beforehand_and_its_failure_is_one_sentence(stateme
     )
     assert cautions(fails) == cautions(works)
     assert "computes with values" in cautions(fails)[0]
-    with refused(UnreadableFile, "failed while it returned rows"):
+    with refused(FailedPass, "failed while it returned rows"):
         dpmine.itemset_supports(fails, size=1, unit="who", item="what")
 
 

@@ -15,7 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from ledger.guarantees import guarantee
 
+from dpmine.ledger.database import _opened_to_read
 from dpmine.ledger.ledger import Ledger
+from dpmine.ledger.tables import HISTORY
 
 READ_ONLY = """
 import os, sys
@@ -79,3 +81,17 @@ def test_read_only(file: Path, what: str) -> None:
     finally:
         moved.parent.chmod(0o755)
         shutil.rmtree(public)
+
+
+def test_a_link_to_a_ledger_is_shown_with_the_log_beside_the_ledger(file: Path, tmp_path: Path) -> None:
+    """Opened to read, as by one who may not write: what is not yet moved out of the log counts."""
+    Ledger(f"sqlite:///{file}").grant("shop", epsilon=100)
+    with closing(sqlite3.connect(file)) as writer:  # keeps the log
+        writer.execute("BEGIN").close()
+        Ledger(f"sqlite:///{file}").charge("shop", guarantee("1/100", unit="who"), job="")
+        link = tmp_path / "link.db"
+        link.symlink_to(file)
+        with closing(_opened_to_read(link)) as by_link, closing(_opened_to_read(file)) as by_name:
+            found = [list(each.execute(f"SELECT * FROM {HISTORY.name}")) for each in (by_link, by_name)]
+    assert found[0] == found[1]
+    assert len(found[0]) == 2

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from dpmine.errors import BadParameter, DpmineError, UnreadableFile, require_memory
+from dpmine.errors import BadParameter, DpmineError, FailedPass, UnreadableFile, require_memory
 from dpmine.io.files import shown_name
 from dpmine.io.input import ENDINGS
 from dpmine.io.source import ArrowSource, Source, quoted
@@ -311,8 +311,9 @@ def _explained(
         error_text = f"{type(error).__name__}: {error}"
     else:
         return
-    why = f"{shown} {_FAILED}" if tables is None else _why(shown, error_text, tables, files or {})
-    raise UnreadableFile(why) from None
+    if tables is None:
+        raise FailedPass(f"{shown} {_FAILED}") from None
+    raise UnreadableFile(_why(shown, error_text, tables, files or {})) from None
 
 
 _FAILED = (

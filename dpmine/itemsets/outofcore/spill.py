@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from dpmine.errors import UnreadableFile
+from dpmine.errors import FailedPass
 from dpmine.io.arrow import integer_array
 from dpmine.itemsets.ingest.encode import sort_rows
 from dpmine.itemsets.outofcore.streams import PackedBaskets, cost_of, require_room
@@ -49,7 +49,7 @@ class Extent:
 class SpillFile:
     """A temporary file to which arrays and tables are appended, and from which they are read back.
 
-    Raises UnreadableFile where the disk is full or the folder for temporary files cannot be written.
+    Raises FailedPass where the disk is full or the folder for temporary files cannot be written.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class SpillFile:
             folder = os.environ.get("TMPDIR") or None  # tempfile would take another one where this cannot be written
             self._file: Any = tempfile.TemporaryFile(buffering=0, prefix="dpmine-", dir=folder)  # noqa: SIM115 - lives as long as its owner
         except OSError:
-            raise UnreadableFile(f"The folder for temporary files cannot be written: {_ADVICE}") from None
+            raise FailedPass(f"The folder for temporary files cannot be written: {_ADVICE}") from None
         self.close: Callable[[], Any] = weakref.finalize(self, self._file.close)
         """Gives the disk space back; the file cannot be used any more. Happens by itself in the end."""
         self._end = 0
@@ -72,7 +72,7 @@ class SpillFile:
                 view = view[self._file.write(view) :]
         except OSError:
             self.close()
-            raise UnreadableFile(f"A temporary file cannot be written, the disk may be full: {_ADVICE}") from None
+            raise FailedPass(f"A temporary file cannot be written, the disk may be full: {_ADVICE}") from None
         self._end += extent.length
         return extent
 
@@ -101,7 +101,7 @@ class SpillFile:
             while view and (count := self._file.readinto(view)):
                 view = view[count:]
         if view:
-            raise UnreadableFile(f"A temporary file cannot be read back: {_ADVICE}")
+            raise FailedPass(f"A temporary file cannot be read back: {_ADVICE}")
         return numbers
 
     def read_table(self, extent: Extent) -> pa.Table:

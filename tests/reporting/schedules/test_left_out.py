@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,11 @@ import pytest
 from reporting.schedules.weeks import ITEMS, PAIRS, Shop, sales
 
 import dpmine
-from dpmine.errors import BadData, BadParameter
+from dpmine.errors import BadData, BadParameter, FailedPass, UnreadableFile
+from dpmine.reporting.batch import stops_later_windows
+from dpmine.reporting.forecast import WindowsForecast
 from dpmine.reporting.jobs.file import read_job_file
+from dpmine.reporting.jobs.job import Scheduled
 from dpmine.reporting.store import ResultsFolder
 from dpmine.reporting.windows import WindowRun
 
@@ -122,3 +126,29 @@ def test_advice_on_lost_windows_names_all_of_them(shop: Shop, monkeypatch: pytes
         "window again, which is charged once more: `window='2025-W02'` with `retry=True`, or `window='2025-W03'` with "
         "`retry=True`. To leave one out for good, write skip in [schedule]."
     )
+
+
+def test_neither_a_row_nor_a_windows_own_file_stops_later_ones(shop: Shop) -> None:
+    """A query that fails at one unit's row must not decide which windows are charged."""
+    job = read_job_file(shop.write()).jobs[0]
+    own = replace(job, scheduled=Scheduled("week", "2025-W02", None, {}, job.name, ("week=2025-W02",)))
+    assert stops_later_windows(job, UnreadableFile("damaged"))
+    assert not stops_later_windows(job, FailedPass("at a row"))
+    assert not stops_later_windows(own, UnreadableFile("damaged"))
+
+
+def test_one_window_of_difference_is_that_of_zones_beside_those_that_are_left_out(shop: Shop) -> None:
+    shop.schedule["skip"] = ["2025-W04"]
+    shop.run("2025-W05").raise_failures()
+    store = ResultsFolder(shop.path / "jobs-results")
+    run = WindowRun.of(read_job_file(shop.write()), store, None, today=date(2025, 1, 27))
+    assert run is not None
+    assert str(run.window) == "2025-W03"
+
+
+def test_windows_that_are_left_out_are_not_left(shop: Shop) -> None:
+    shop.schedule |= {"skip": ["2025-W04"], "runs": 3}
+    shop.run("2025-W02").raise_failures()
+    found = dpmine.report(shop.write(), shop.path / "page.html", window="2025-W03", dry_run=True)
+    assert isinstance(found, WindowsForecast)
+    assert found.windows_left == 0

@@ -94,7 +94,9 @@ def test_an_input_that_cannot_be_read_costs_one_window(shop: Shop) -> None:
     content = path.read_bytes()
     path.write_bytes(content[:4] + bytes(60) + content[64:])
     error = shop.fails("2025-W07")
-    assert "Windows after 2025-W05 are not run, and not charged: an input cannot be read." in error.__notes__
+    said = "\n".join(error.__notes__)
+    assert "Windows after 2025-W05 are not run, and not charged: an input cannot be read. 2025-W05 was charged" in said
+    assert "then give `window='2025-W05'` with `retry=True`" in said
     assert shop.charged == ["2025-W04", "2025-W05"]
     path.write_bytes(content)
     shop.run("2025-W05", retry=True)

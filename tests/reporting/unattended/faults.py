@@ -95,18 +95,6 @@ def _damaged(site: Site) -> Iterator[None]:
     site.deliver()
 
 
-@fault("a damaged page is left for a week")
-def _left_damaged(site: Site) -> Iterator[None]:
-    path = site.feed / "part.parquet"
-    content = path.read_bytes()
-    path.write_bytes(content[:4] + bytes(60) + content[64:])
-    assert site.run().status == 2
-    site.clock(7)
-    yield
-    site.clock(0)
-    site.deliver()
-
-
 @fault("an older file of the feed was put back")
 def _older_file(site: Site) -> Iterator[None]:
     site.write(ready='ready = "newer-file"', on_empty="")
