@@ -246,6 +246,7 @@ NEEDED = {
     "--accounting zcdp": "--delta 1e-6",
     "--lift-of units": "--rules --release-support auto --units 200",
     "--mechanism joint": "--catalogue towns.txt",
+    "--mechanism lipschitz": "--catalogue towns.txt",
     **{f"--mechanism {typed_names(name)}": _needed(kind) for name, kind in MECHANISMS.items()},
 }
 """What a choice needs beside it, where the command has such an option."""
