@@ -4,6 +4,7 @@
     ├── BadParameter (ValueError)   a parameter, an option or a combination of them
     ├── BadData (ValueError)        the input's columns, types or layout
     ├── UnreadableFile (OSError)    a file or folder that cannot be read or written
+    │   └── FailedPass              inputs that can be read: a row of a query, or a temporary file, failed
     ├── NotPrivate (ValueError)     a request that would not be private and was not opted in to
     ├── BadLedger (OSError)         a ledger that cannot be reached, read, written or trusted
     │   └── NoLedger                there is none yet
