@@ -76,7 +76,11 @@ def _print_forecast(line: CommandLine, prepared: PreparedReport) -> None:
         from dpmine.reporting.forecast import forecast_document
 
         document = {**forecast_document(prepared.batch), "results": str(prepared.store.folder)}
-        print(as_typed(json.dumps(document, ensure_ascii=False)))
+        if windows := document["windows"]:
+            document["windows"] = {
+                name: as_typed(said) if isinstance(said, str) else said for name, said in windows.items()
+            }
+        print(json.dumps(document, ensure_ascii=False))
         return
     print(f"Results are kept in '{prepared.store.folder}'.")
     print(prepared.batch)
