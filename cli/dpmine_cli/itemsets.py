@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from dpmine.itemsets.exact_supports import ListedSupports
     from dpmine.itemsets.release.frequent import FrequentItemsets
     from dpmine.itemsets.release.results import TopItemsets
+    from dpmine.privacy import Guarantee
     from dpmine_cli.line import CommandLine
     from dpmine_cli.output import Destination, Prepared
 
 _SHOWN = ("confidence", "lift")
 """Measures of rules in text; JSON has all."""
 _NO_RULE = "No rule is as confident."
+_NO_ITEMSETS = "No itemset of two or more items is listed, so there are no rules."
 
 
 def top_itemset(line: CommandLine) -> None:
@@ -50,7 +52,7 @@ def top_itemset(line: CommandLine) -> None:
     else:
         destination.write_result(result)
     line.caution(result.guarantee)
-    _say_of_encoding(line, result.itemsets)
+    _say_of_encoding(line, result.itemsets, result.guarantee)
     say = messages.notice if result.guarantee.private else messages.warn
     for text in _notices(result, destination):
         say(text)
@@ -82,7 +84,7 @@ def frequent_itemsets(line: CommandLine) -> None:
     else:
         destination.write_result(listed)
     line.caution(result.guarantee)
-    _say_of_encoding(line, listed.itemsets)
+    _say_of_encoding(line, listed.itemsets, listed.guarantee)
     if line.rules and result.several_baskets:
         messages.notice(CONFIDENCE)
     if destination.format is not Format.TEXT or destination.path is not None:
@@ -104,7 +106,7 @@ def catalogue(line: CommandLine) -> None:
     found = replace(found, advice=as_typed(found.advice))
     destination.write_result(found)
     line.caution(found.guarantee)
-    _say_of_encoding(line, [found.items])
+    _say_of_encoding(line, [found.items], found.guarantee)
     if destination.format is not Format.TEXT or destination.path is not None:
         messages.notice(f"{len(found)} items; {found.guarantee}. {found.advice}".rstrip(". "))
 
@@ -136,13 +138,13 @@ def supports(line: CommandLine) -> None:
         messages.warn("exact supports; NOT private")
 
 
-def _say_of_encoding(line: CommandLine, itemsets: Iterable[Iterable[object]]) -> None:
+def _say_of_encoding(line: CommandLine, itemsets: Iterable[Iterable[object]], guarantee: Guarantee) -> None:
     """A notice where released names, which are public, have what stands for bytes of another encoding."""
     if any("\ufffd" in str(item) for itemset in itemsets for item in itemset):
+        again = ". Another run is charged again" if guarantee.private else ""
         line.messages.notice(
             "names in the result have U+FFFD in place of bytes that are not valid in the encoding: for CSV files give "
-            "another one, such as --encoding windows-1252, or convert the file (iconv -f windows-1252 -t utf-8). "
-            "Another run is charged again"
+            "another one, such as --encoding windows-1252, or convert the file (iconv -f windows-1252 -t utf-8)" + again
         )
 
 
@@ -194,22 +196,24 @@ def _exact_rules(supports: ListedSupports, least: Fraction) -> Prepared:
     frame = supports.rules(least)
     rules, batches = plain_rules(frame), list(supports.batches(as_objects=True))
     itemsets = [row for batch in batches for row in batch.to_pylist()]
-    text = "\n".join([*lines_of_supports(batches), "", *(map(_rule, rules) if rules else [_NO_RULE])])
+    none = _NO_RULE if any(len(row["items"]) > 1 for row in itemsets) else _NO_ITEMSETS
+    text = "\n".join([*lines_of_supports(batches), "", *(map(_rule, rules) if rules else [none])])
     table = _table_of_rules(frame, "").replace_schema_metadata({"dpmine": '{"private": false}'})
     return Prepared({"private": False, "itemsets": itemsets, "rules": rules}, table, text)
 
 
 def _table_of_rules(rules: pd.DataFrame, item_type: str) -> pa.Table:
-    """The rules as rows; a measure that is undefined is null."""
+    """The rules as rows; a measure that is undefined or infinite is null, as in JSON."""
     import pyarrow as pa
 
     from dpmine.itemsets.release.results import item_lists
 
     sides, measures = rules.columns[:2].tolist(), rules.columns[2:].tolist()
     columns = {side: item_lists(rules[side].tolist(), item_type) for side in sides}
+    finite = rules.replace([float("inf"), float("-inf")], float("nan"))
     for name in measures:
         kind = pa.float64() if rules[name].dtype == "float64" else pa.int64()
-        columns[name] = pa.array(rules[name], kind, from_pandas=True)
+        columns[name] = pa.array(finite[name], kind, from_pandas=True)
     return pa.table(columns)
 
 
@@ -251,8 +255,7 @@ class WithRules:
         if any(len(itemset) > 1 for itemset in self.result.itemsets):
             return _NO_RULE
         one_basket = " With --basket, one basket holds all of an itemset; without, all rows of a unit are one basket."
-        none = "No itemset of two or more items is listed, so there are no rules."
-        return none + (one_basket if self.result.several_baskets else "")
+        return _NO_ITEMSETS + (one_basket if self.result.several_baskets else "")
 
 
 def _rule(rule: dict[str, Any]) -> str:

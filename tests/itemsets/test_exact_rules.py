@@ -60,7 +60,8 @@ def test_rules_in_every_format(run: outcome_of) -> None:
     assert [json.loads(row["consequents"]) for row in rows] == [rule["consequents"] for rule in rules]
     assert run(*arguments, "-o", "rules.parquet").err.endswith("exact supports; NOT private\n")
     table = pq.read_table("rules.parquet")
-    assert table.column("confidence").to_pylist() == [rule["confidence"] for rule in rules]
+    assert table.to_pylist() == rules
+    assert None in table.column("conviction").to_pylist()  # infinite, where a rule always holds
     assert table.schema.metadata[b"dpmine"] == b'{"private": false}'
 
 
@@ -73,11 +74,13 @@ def test_a_unit_of_several_baskets_has_no_lift(run: outcome_of) -> None:
 
 
 def test_without_rules(run: outcome_of) -> None:
-    assert "No rule is as confident." in run(*SUPPORTS, "--size", "1").out
+    assert "No itemset of two or more items is listed, so there are no rules." in run(*SUPPORTS, "--size", "1").out
     empty = run(*SUPPORTS, "--size", "1", "--format", "csv").out
     assert empty == "antecedents,consequents,support,confidence,lift,leverage,conviction\n"
     run(*SUPPORTS, "--size", "1", "-o", "rules.parquet")
     assert [str(kind) for kind in pq.read_schema("rules.parquet").types[2:]] == ["int64", *["double"] * 4]
+    Path("baskets.baskets").write_text("bread milk\nbread\nmilk\n")
+    assert "No rule is as confident." in run(*SUPPORTS, "--min-confidence", "1").out
 
 
 @pytest.mark.parametrize(
