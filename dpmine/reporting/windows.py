@@ -258,7 +258,9 @@ class WindowRun:
                 break
             if any(stops_later_windows(each.job, each.error) for each in reports[-1].outcomes):
                 later = f"Windows after {window} are not run, and not charged: an input cannot be read."
-                rejected = " ".join(filter(None, ("" if window == windows[-1] else later, self._stopped(retry=False))))
+                rejected = "" if window == windows[-1] else later
+                with suppress(BadLedger):  # what was released must not be lost with the ledger
+                    rejected = f"{rejected} {self._stopped(retry=False)}".strip()
                 break
         *others, last = reports
         # A job that stopped after its charge, in an earlier run, was that run's failure.

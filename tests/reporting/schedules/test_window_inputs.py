@@ -34,6 +34,18 @@ def test_a_damaged_file_of_another_window_is_not_read(shop: Shop) -> None:
     assert shop.charged == list(WEEKS)
 
 
+def test_a_window_that_cannot_be_read_stops_none_that_has_files_of_its_own(shop: Shop) -> None:
+    """It is named as lost: a page of its file is damaged, which shows after the charge."""
+    path = shop.path / "2025-W02" / "part.parquet"
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + bytes(60) + content[64:])
+    shop.fails("2025-W02")
+    report = shop.run("2025-W03")
+    assert report.outcomes[-1].result is not None
+    assert "Charged without a result: 'Pairs 2025-W02'" in report.lost
+    assert shop.charged == ["2025-W02", "2025-W03"]
+
+
 def test_the_days_of_a_window_may_name_its_folder(shop: Shop) -> None:
     shop.files = "{year}/{month}/{day}"
     shutil.copytree(shop.path / "2025-W02", shop.path / "2025" / "01" / "06")
