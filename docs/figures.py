@@ -214,7 +214,7 @@ def draw(folder: Path) -> None:
 
     for name, drawing in FIGURES.items():
         target = folder / name
-        target.parent.mkdir(exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
         with rc_context({"svg.fonttype": "none", "font.size": 9, "path.simplify": False}):
             write_picture(drawing(), target, (drawing.__doc__ or "").partition("\n")[0])
 
