@@ -7,6 +7,12 @@ from typing import Any
 
 from dpmine.options.names import ENCODINGS, FORMS, QUOTES
 
+_TEXTS = {
+    *("C", "COL", "COL,COL", "COL,COL|N", "COL=TYPE,…", "COL=X,X", "A,B", "A,B[,C]", "TEXT"),
+    *("CHAR", ".|,", "SQL", "CONDITION", "URL", "NAME", "RELATION", "MECHANISM", "SIZE", "TABLE", "LISTS"),
+}
+"""What `Option.metavar` calls texts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -25,6 +31,7 @@ class Option:
         bare: the value where the command line has its name alone.
         in_jobs: whether job files have it.
         shown: what `--help` shows as the default, where `default` is None.
+        asks: whether another value asks for another result, and not for the same one in another way.
     """
 
     help: str
@@ -39,6 +46,17 @@ class Option:
     bare: str = ""
     in_jobs: bool = True
     shown: str | None = None
+    asks: bool = True
+
+    @property
+    def has_list(self) -> bool:
+        """Whether its value may be a list."""
+        return bool(self.bare) or self.kind is list or "," in (self.metavar or "")
+
+    @property
+    def has_text(self) -> bool:
+        """Whether its value, or each entry of it, is a text also where it looks like a number."""
+        return self.kind is not bool and self.metavar in _TEXTS
 
 
 EPSILON = Option("Privacy loss, read exactly: 0.5, 1/3.", "E", "1")

@@ -92,7 +92,7 @@ TOP_ITEMSET = {
     "top": Option("How many itemsets; the budget is that of all together.", "K", 1, int, parameter="k"),
     "epsilon": EPSILON,
     "delta": DELTA,
-    "mechanism": Option(f"{typed_names(AUTO, *(named.name for named in (*MECHANISMS, *WAYS)))}.", "NAME", AUTO),
+    "mechanism": Option(f"{typed_names(AUTO, *(named.name for named in (*MECHANISMS, *WAYS)))}.", "MECHANISM", AUTO),
     "neighbors": RELATION,
     "catalogue": Option("Public list of all items: text, one per line, or Parquet.", "FILE", kind=Path),
     "catalogue_from_data": Option(
@@ -138,6 +138,7 @@ TOP_ITEMSET = {
     "memory": Option(
         "Memory for the data (4GB, 500MB, at least 64MB; default: half of the machine); larger data are streamed.",
         "SIZE",
+        asks=False,
     ),
     "engine": Option(
         "What counts: this machine, or Spark (FILE is then what Spark opens).",
@@ -188,7 +189,7 @@ HISTOGRAM = {
     **OF_TABLES,
     "mechanism": Option(
         f"What chooses the bins: {_CHOOSERS}.",
-        "NAME",
+        "MECHANISM",
         "max-of-exponentials",
     ),
     "train_share": Option("Share of the rows that trains; the rest validates.", "S", "0.5"),
@@ -235,7 +236,7 @@ CLASSIFY = {
     "intercept": _INTERCEPT,
     "validation_share": Option("Share of the rows that choose the regulariser.", "F", "0.1"),
     "selection_share": _SELECTION_SHARE,
-    "mechanism": Option(f"What chooses the regulariser: {_CHOOSERS}.", "NAME", "max-of-exponentials"),
+    "mechanism": Option(f"What chooses the regulariser: {_CHOOSERS}.", "MECHANISM", "max-of-exponentials"),
     "epsilon": EPSILON,
     "delta": DELTA,
     **OF_TABLES,
@@ -244,7 +245,7 @@ CLASSIFY = {
 REGRESS = {
     **TRAINING,
     "target": Option("Column of numbers to predict.", "COL", needed=True),
-    "target_bounds": Option("Public bounds of the target; values beyond them are clipped.", "A,B", needed=True),
+    "target_bounds": Option("Public bounds of the target; values beyond them are clipped.", "MIN,MAX", needed=True),
     "features": _FEATURES,
     **{name: CLASSIFY[name] for name in ("lower", "upper", "norm_bound")},
     "regularization": Option("Regularisation strength. auto: a rule of public numbers.", "L|auto", "auto"),
@@ -312,7 +313,7 @@ HYPOTHESIS = {
     "grid": Option("Points of the grid between the bounds, up to 2^64 (default 1001).", "N[,N]"),
     "width": Option("The most features of a conjunction (default 3).", "W", kind=int),
     "resolution": Option("The largest weight of a separator (default 8)", "K", kind=int),
-    "mechanism": Option(f"{_CHOOSERS}, exact. auto is max-of-exponentials.", "NAME", AUTO),
+    "mechanism": Option(f"{_CHOOSERS}, exact. auto is max-of-exponentials.", "MECHANISM", AUTO),
     "epsilon": EPSILON,
     "delta": DELTA,
     **OF_TABLES,

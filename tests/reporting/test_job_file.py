@@ -22,10 +22,12 @@ from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.jobs.kinds import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from reporting.jobs import Folder
+
+    from dpmine.reporting.jobs.job import Job
 
 OF_RUNS = {"dry_run", "files", "ledger", "dataset", "output", "output_format", "quiet", "debug", "version", "help"}
 NOT_IN_REPORTS = {"catalogue_from_data", "not_private", "model", "predict", "plot", "engine"}
@@ -71,10 +73,59 @@ def test_an_input_may_be_a_path_or_several(folder: Folder) -> None:
     assert pairs.paths == ("a.parquet", "b.parquet")
 
 
-def test_equal_numbers_ask_for_the_same(folder: Folder) -> None:
-    one, other = folder.read(job(**AGES), job(**AGES | {"name": "Again", "epsilon": 1000.0, "delta": "0.0010"})).jobs
-    assert one.content != other.content  # a text is a text
-    (other,) = folder.read(job(**AGES | {"name": "Again", "epsilon": 1000.0, "delta": 1e-3})).jobs
+SPELLINGS: dict[str, tuple[Any, ...]] = {
+    "COL,COL": ("a, b", ["a", "b"]),
+    "COL,COL|N": (3, "3"),
+    "COL=X,X": ("age=18,30", ["age=18,30"]),
+    "COL=TYPE,…": ("a=text,b=date", ["a=text", "b=date"]),
+    "A,B": ("1.0,2", ["1.0", 2]),
+    "A,B[,C]": ("no, yes", ["no", "yes"]),
+    "A[,A]": (0, "0", "0.0", [0]),
+    "B[,B]": ([1, 2], "1,2"),
+    "MIN,MAX": ("0.5,1", [Decimal("0.5"), 1]),
+    "N,N,…": ("4,8", [4, 8]),
+    "N[,N]": (11, "11", [11]),
+    "L,L|auto": ("0.1,1", [Decimal("0.10"), "1"]),
+    "L|auto": ("0.1", Decimal("0.10"), "1/10"),
+    "E|auto": ("1e-1", Decimal("0.1")),
+    "N|F": ("2%", Decimal("0.02"), "1/50"),
+    "R|R1-R2": (3, "3"),
+    "RELATION": ("add-remove", "add_remove"),
+    "MECHANISM": ("limited-domain", "limited_domain"),
+}
+"""By the metavar of options: ways to write one value."""
+DIFFERENT: list[tuple[str, object, object]] = [
+    ("COL,COL", "a,b", "b,a"),
+    ("A,B", "1,2", "1.0,2"),
+    ("A[,A]", 0, [0, 0]),
+    ("N|F", 1, "1.0"),
+    ("E|auto", "auto", 1),
+]
+
+
+def _contents(kind: type[Job], name: str, values: Iterable[object]) -> list[str]:
+    jobs = [kind("", "a", ("a",), {name: value}, {"ledger": "", "dataset": ""}) for value in values]
+    return [str(job.content) for job in jobs]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_every_spelling_of_an_option_asks_for_the_same(kind: type[Job]) -> None:
+    for name, option in kind.known.items():
+        if option.default is not None:
+            assert "'options': {}" in _contents(kind, name, [option.default])[0], name
+        if option.metavar in SPELLINGS:
+            assert len(set(_contents(kind, name, SPELLINGS[option.metavar]))) == 1, name
+        elif option.kind is list:
+            assert len(set(_contents(kind, name, ["a", ["a"]]))) == 1, name
+        elif option.kind is str and not option.choices and not option.has_text:
+            assert len(set(_contents(kind, name, ["0.5", Decimal("0.50"), "1/2"]))) == 1, name
+        for metavar, one, other in DIFFERENT:
+            if metavar == option.metavar:
+                assert len(set(_contents(kind, name, [one, other]))) == 2, name
+
+
+def test_what_changes_no_result_asks_for_nothing(folder: Folder) -> None:
+    one, other = (folder.read(job(**PAIRS | changes)).jobs[0] for changes in ({}, {"memory": "1GB"}))
     assert one.content == other.content
 
 

@@ -7,17 +7,19 @@ from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dpmine.options.tables import TOP_ITEMSET
 from dpmine.parameters import truth
 from dpmine.reporting.jobs.job import Job, Released
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import pandas as pd
 
     from dpmine.io.source import Columns
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.ledger.charging import Account
+    from dpmine.options.option import Option
     from dpmine.privacy import Guarantee
 
 _COLUMNS = ("unit", "basket", "item", "items", "one_hot", "attributes", "missing", "cut")
@@ -26,7 +28,7 @@ _COLUMNS = ("unit", "basket", "item", "items", "one_hot", "attributes", "missing
 class TransactionsJob(Job):
     """A job on transactions: which columns are read, and the arguments of the library's call."""
 
-    known: ClassVar[frozenset[str]] = frozenset({"items"})
+    known: ClassVar[Mapping[str, Option]] = {"items": TOP_ITEMSET["item"]}
 
     def _checked(self) -> Guarantee:
         from dpmine.itemsets.release.rules import confidence

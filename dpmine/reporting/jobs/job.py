@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpmine.errors import BadParameter
 from dpmine.io.files import shown_name
-from dpmine.options.option import OF_SOURCE, OF_UNIT
+from dpmine.options.option import OF_SOURCE
 from dpmine.options.tables import OPTIONS
-from dpmine.parameters import exact_number, listed
+from dpmine.parameters import count_or_share, exact_number, listed
 from dpmine.privacy import short
 
 if TYPE_CHECKING:
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from dpmine.ledger.charging import Account
     from dpmine.options.option import Option
     from dpmine.privacy import Guarantee
-
-
-_LISTS = {"features", "lambdas", "lower", "upper", "target_bounds", "bins", "grid", "columns", "attributes"}
-_NAMES = {"neighbors", "mechanism"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +88,8 @@ class Job(ABC):
     kind: ClassVar[str]
     table: ClassVar[Mapping[str, Option]]
     """Its options; those of the command of the same name, unless the class says otherwise."""
-    known: ClassVar[frozenset[str]] = frozenset()
-    """The keys that a job file may have; a subclass names those that are not in the table."""
+    known: ClassVar[Mapping[str, Option]] = {}
+    """The options that a job file may have; a subclass adds those that are not in the table."""
     loss: ClassVar[str] = "epsilon"
     """The option that says how much ε the job may be charged."""
     procedure: ClassVar[str] = ""
@@ -112,7 +108,7 @@ class Job(ABC):
     def __init_subclass__(cls) -> None:
         if "kind" in vars(cls):
             cls.table = vars(cls).get("table") or OPTIONS[cls.kind]
-            cls.known |= {name for name, option in cls.table.items() if option.in_jobs}
+            cls.known = {**{name: option for name, option in cls.table.items() if option.in_jobs}, **cls.known}
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -161,9 +157,11 @@ class Job(ABC):
         budget its window gets.
         """
         given = self.options if self.scheduled is None else self.scheduled.written
-        options = {name: _plain(self._canonical(name)) for name in sorted(given)}
-        if self.known >= OF_UNIT.keys() and "unit" in options:  # it named an assertion once, in results still stored
-            options["unit columns"] = options.pop("unit")
+        options = {
+            name: value
+            for name in sorted(given)
+            if (option := self.known[name]).asks and (value := _canonical(option, given[name])) != _default_of(option)
+        }
         if self.scheduled is None:
             return {"kind": self.kind, "input": list(map(shown_name, self.paths)), "options": options, **self.charged}
         window = {"window": self.scheduled.window}
@@ -199,15 +197,6 @@ class Job(ABC):
     def digest(self) -> str:
         """Of what is asked, in 16 hexadecimal digits."""
         return _digest(self.content)
-
-    def _canonical(self, name: str) -> object:
-        """An option, in one of its spellings: lists with commas as lists, dashes as underscores."""
-        value = self.options[name]
-        if name == "database":
-            return shown_name(str(value))
-        if name in _LISTS and isinstance(value, str):
-            return [_number_or_text(entry) for entry in listed(value)]
-        return str(value).replace("-", "_") if name in _NAMES and isinstance(value, str) else value
 
     def given(self, *left_out: str) -> dict[str, Any]:
         """The options that are given, by the library's names, without those left out."""
@@ -271,16 +260,39 @@ def _digest(content: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _number_or_text(text: str) -> int | str:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text
+def _default_of(option: Option) -> object:
+    return None if option.default is None else _canonical(option, option.default)
 
 
-def _plain(value: Any) -> object:
-    """A value of a job file for JSON: numbers that are equal are written alike."""
-    if isinstance(value, bool | str):
-        return value
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
+def _canonical(option: Option, value: Any) -> object:
+    """An option's value in one of its spellings, for JSON."""
     if isinstance(value, dict):
-        return {name: _plain(entry) for name, entry in value.items()}
-    return str(exact_number("value", value))
+        return {name: _canonical(option, entry) for name, entry in value.items()}
+    if option.has_list:
+        entries = [value] if option.kind is list and isinstance(value, str) else listed(value)
+        return [_entry(option, option.bare if entry is True and option.bare else entry) for entry in entries]
+    if isinstance(value, list | tuple):
+        return [_canonical(option, entry) for entry in value]
+    return _entry(option, value)
+
+
+def _entry(option: Option, value: Any) -> object:
+    """A single value: equal numbers are written alike, but a count is no share; so are names with dashes."""
+    if isinstance(value, bool):
+        return value
+    text = str(value)
+    if option.metavar == "URL":
+        return shown_name(text)
+    if option.metavar in {"RELATION", "MECHANISM"}:
+        return text.replace("-", "_")
+    return text if option.has_text or option.choices else _number(option, value)
+
+
+def _number(option: Option, value: Any) -> object:
+    try:
+        if option.metavar != "N|F":
+            return str(exact_number("value", value))
+        support = count_or_share("value", value, least=0)
+    except BadParameter:  # a name, such as "auto"
+        return str(value)
+    return support if isinstance(support, int) else str(support)

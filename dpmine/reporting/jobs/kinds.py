@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpmine.errors import BadData, BadParameter
+from dpmine.options.option import DECLARED_UNITS
 from dpmine.parameters import listed, one_or_each, whole_numbers
 from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.compare import CompareJob
@@ -16,12 +17,13 @@ from dpmine.reporting.jobs.itemsets import FrequentItemsetsJob, TopItemsetJob
 from dpmine.reporting.jobs.job import Job, Released
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from fractions import Fraction
 
     from dpmine.ledger.charging import Account
     from dpmine.models.contribution import PrivateCount
     from dpmine.models.histogram.estimator import PrivateHistogram
+    from dpmine.options.option import Option
     from dpmine.privacy import Guarantee
 
 
@@ -102,7 +104,7 @@ class HistogramJob(TableJob):
 
     kind: ClassVar[str] = "histogram"
     procedure: ClassVar[str] = "noisy counts"
-    known: ClassVar[frozenset[str]] = frozenset({"units"})
+    known: ClassVar[Mapping[str, Option]] = {"units": DECLARED_UNITS}
     use: ClassVar[str] = "the choice of bins"
 
     def _checked(self) -> Guarantee:
@@ -294,7 +296,7 @@ class ClassifyJob(LinearJob):
 
     kind: ClassVar[str] = "classify"
     procedure: ClassVar[str] = "{} perturbation"
-    known: ClassVar[frozenset[str]] = frozenset({"units"})
+    known: ClassVar[Mapping[str, Option]] = {"units": DECLARED_UNITS}
 
     def _made(self, **others: Any) -> Any:
         from dpmine.models.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
@@ -318,7 +320,7 @@ class RegressJob(LinearJob):
 
     kind: ClassVar[str] = "regress"
     procedure: ClassVar[str] = "noise on sufficient statistics"
-    known: ClassVar[frozenset[str]] = frozenset({"units"})
+    known: ClassVar[Mapping[str, Option]] = {"units": DECLARED_UNITS}
     label: ClassVar[str] = "target"
 
     def _made(self, **others: Any) -> Any:
@@ -335,7 +337,7 @@ class AccuracyFirstJob(NoisyTrainingJob):
     loss: ClassVar[str] = "epsilon_max"
     kind: ClassVar[str] = "accuracy-first"
     procedure: ClassVar[str] = "noise reduction with a noisy comparison"
-    known: ClassVar[frozenset[str]] = frozenset({"units"})
+    known: ClassVar[Mapping[str, Option]] = {"units": DECLARED_UNITS}
     label: ClassVar[str] = "target"
 
     def _made(self, **others: Any) -> Any:

@@ -10,7 +10,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dpmine.options.option import DECLARED_UNITS
 from dpmine.reporting.jobs.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _NUMBER: Schema = {"type": ["number", "string"]}
 _TEXT: Schema = {"type": "string", "minLength": 1}
 _ENTRIES = {"type": ["string", "number", "boolean"]}
-_TEXTS = {"COL", "C", "CHAR", "SQL", "URL", "NAME", "RELATION", "SIZE"}
-"""What `Option.metavar` calls a value that is never a number."""
 _NESTED: dict[str | None, Schema] = {
     "TABLE": {"type": "object", "additionalProperties": _TEXT, "minProperties": 2},
     "LISTS": {"type": "array", "items": {"type": "array", "items": _ENTRIES, "minItems": 1}},
@@ -140,12 +137,7 @@ def _table(description: str, properties: Schema, needed: list[str]) -> Schema:
 
 def _job(job: type[Job]) -> Schema:
     """One kind of job; which options need or exclude each other is left to the run."""
-    options = {name: option for name, option in job.table.items() if name in job.known}
-    if "items" in job.known:
-        options["items"] = options["item"]
-    if "units" in job.known:
-        options.setdefault("units", DECLARED_UNITS)
-    options["neighbours"] = options["neighbors"]
+    options = {**job.known, "neighbours": job.known["neighbors"]}
     needed = [name for name, option in options.items() if option.needed and option.only_with is None]
     head = {
         "kind": {"description": "What is asked for.", "const": job.kind},
@@ -173,9 +165,9 @@ def _value(option: Option) -> Schema:
         return {"type": "boolean" if option.kind is bool else "integer", **default}
     if option.bare:
         return {"type": ["boolean", "array", "string"], "items": _ENTRIES}
-    if option.kind in {list, Path} or "," in (option.metavar or ""):
+    if option.has_list or option.kind is Path:
         return {"type": ["array", "string", "number"], "items": _ENTRIES, **default}
-    return {**(_TEXT if option.metavar in _TEXTS else _NUMBER), **default}
+    return {**(_TEXT if option.has_text else _NUMBER), **default}
 
 
 def _plain(default: object) -> object:
