@@ -13,13 +13,15 @@ import statistics
 import subprocess
 import sys
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
 import dpmine
 from dpmine.exact.bits import SystemBits
-from dpmine.selection.top_k import build_top_k
+from dpmine.privacy import Neighbors
+from dpmine.selection.top_k import OneShot
 from dpmine.selection.universes.dense import Dense
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -78,7 +80,7 @@ def middle(turns: list[dict], method: tuple[str, str]) -> dict[str, float] | Non
 
 def print_lists() -> None:
     """Seconds for the 100 best of a million candidates, at once: medians of 5."""
-    way = build_top_k("exponential", count=100, epsilon=1, delta="1e-6", neighbors="replace_one", candidates=10**6)
+    way = OneShot.of(100, Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE)
     workloads = {
         "integers": np.arange(10**6) % 1000,
         "floats": np.random.default_rng(0).uniform(0, 1000, 10**6),

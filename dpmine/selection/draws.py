@@ -11,31 +11,24 @@ The output distribution is that of the enumerated universe. Proof: docs/proofs/s
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from itertools import accumulate, islice
+from itertools import islice
 from sys import maxsize
 from typing import TYPE_CHECKING, Any
 
 from dpmine.exact.reals import Formula, Real, exact_ball
 from dpmine.selection.contest import Contest
-from dpmine.selection.universes.crowds import Members, Tail
-from dpmine.selection.universes.protocol import C, Level, Score, Universe
-from dpmine.selection.universes.ranking import Ranking, array_behind
+from dpmine.selection.universes.crowds import crowds_of
+from dpmine.selection.universes.ranking import array_behind, worthwhile_floor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
+    from fractions import Fraction
 
     from dpmine.exact.bits import BitSource
     from dpmine.exact.reals import GumbelNoise, Noise
     from dpmine.selection.contest import Rival
-    from dpmine.selection.universes.protocol import Crowd
+    from dpmine.selection.universes.protocol import C, Score, Universe
     from dpmine.selection.universes.ranking import AnyRanking
-
-
-_FEW_CANDIDATES = 16  # a universe this small is not worth a tail
-_LN_2 = Fraction(7, 10)  # rounded up
-_FEWEST_DRAWS, _MOST_DRAWS = 8, 8192  # of candidates of the tail, expected at a floor
-_COUNTED_PER_DRAW = 2048  # candidates of the head that are counted in about the time of one draw
 
 
 def noisy_order(
@@ -55,7 +48,7 @@ def noisy_order(
     """
     if floor is None and (race := _of_array(universe, noise, count, bits, rival)) is not None:
         return islice(race.in_order(), min(count, maxsize))
-    crowds = _of_floor(universe, _worthwhile_floor(universe, noise, count) if floor is None else floor)
+    crowds = crowds_of(universe, worthwhile_floor(universe, noise.scale, count) if floor is None else floor)
     return islice(Contest(crowds, noise, bits, rival=rival).in_order(), min(count, maxsize))
 
 
@@ -145,50 +138,3 @@ class _MovedRival:
 
     def _moved(self, score: Real) -> Real:
         return Formula(lambda ball: ball * exact_ball(self.sensitivity) - exact_ball(self.origin), score)
-
-
-def _of_floor(universe: Universe[C], floor: Score) -> Sequence[Crowd[C]]:
-    """The levels of the head, the tail, and the dummies."""
-    head = universe.head(floor)
-    crowds: list[Crowd[C]] = [Members(level, universe) for level in head]
-    left = (universe.size or 0) - sum(level.count for level in head)
-    if left > 0:
-        crowds.append(Tail(universe, floor, left))
-    if universe.padding:
-        crowds.append(Members(Level(0, universe.padding), None))
-    return crowds
-
-
-def _worthwhile_floor(universe: Universe[C], noise: Noise, count: int) -> Score:
-    """A floor that balances the candidates above it, which are counted, with those below it that will be drawn.
-
-    The universe is looked into step by step, as long as the known levels ask for a floor that lies deeper. A floor 2b
-    above the lowest score suffices in any case, because the tail's own noises compete. No floor is rounded up, as
-    scores need not be whole numbers. Source: docs/proofs/selection/noisy_max.md.
-    """
-    size = universe.size or 0
-    if size <= _FEW_CANDIDATES:
-        return universe.least
-    ranking = Ranking(universe)
-    known = last = ranking.score(min(count, ranking.length))
-    lowest = universe.least + 2 * noise.scale
-    while (floor := max(lowest, min(last, _floor_by(universe, known, last, noise.scale, count)))) < known:
-        known = max(universe.lower(known), floor)
-    return known
-
-
-def _floor_by(universe: Universe[C], known: Score, last: Score, scale: Fraction, count: int) -> Score:
-    """The floor that is expected to leave D draws, by the levels down to `known` ≤ c(k) = `last`, k = `count`.
-
-    With M of K candidates at or above c ≤ c(k), the k-th best noisy score is about c + b ln(M/k) or more. So a floor
-    b (ln(kK/M) − ln D) below c leaves about D draws. All K candidates have at least the lowest score.
-    """
-    size, levels = universe.size or 0, universe.head(known)
-    ends = list(accumulate(level.count for level in levels))
-    counted = ends[-1] if ends else 0
-    draws = min(max(_FEWEST_DRAWS, counted // _COUNTED_PER_DRAW), _MOST_DRAWS)
-    steps = [(level.score, end) for level, end in zip(levels, ends, strict=True) if level.score <= last]
-    most_bits = (count * size).bit_length() + 2 - draws.bit_length()
-    return max(
-        score - scale * _LN_2 * (most_bits - end.bit_length()) for score, end in [*steps, (universe.least, size)]
-    )

@@ -91,14 +91,19 @@ def build_mechanism(
         chosen = recommend(
             epsilon=epsilon, delta=delta, neighbors=neighbors, candidates=candidates, are_counts=are_counts
         ).mechanism
-    kind = MECHANISMS.get(chosen)
+    kind = kind_of(chosen, not_private=not_private)
+    slack = probability("delta", delta) if kind.approximate else Fraction(0)
+    return kind(positive("epsilon", epsilon), slack, Neighbors.parse(neighbors), **own_options(kind, options))
+
+
+def kind_of(name: str, *, not_private: bool) -> type[Mechanism]:
+    """The class of that name. Raises BadParameter where there is none, NotPrivate for "exact" without `not_private`."""
+    kind = MECHANISMS.get(name)
     if kind is None:
-        raise unknown(chosen, [AUTO, *MECHANISMS])
+        raise unknown(name, [AUTO, *MECHANISMS])
     if not truth("not_private", not_private) and not kind.private:
         raise NotPrivate(f"{kind.name} is not private: opt in with `not_private`, or drop the mechanism.")
-    budget = positive("epsilon", epsilon)
-    slack = probability("delta", delta) if kind.approximate else Fraction(0)
-    return kind(budget, slack, Neighbors.parse(neighbors), **_own_options(kind, options))
+    return kind
 
 
 def unknown(mechanism: str, known: Iterable[str]) -> BadParameter:
@@ -110,7 +115,7 @@ def unknown(mechanism: str, known: Iterable[str]) -> BadParameter:
 _OTHER_NAMES = {other: named.name for named in names.MECHANISMS for other in named.other_names}
 
 
-def _own_options(kind: type[Mechanism], options: Mapping[str, Number | None]) -> dict[str, int]:
+def own_options(kind: type[Mechanism], options: Mapping[str, Number | None]) -> dict[str, int]:
     """The options that this mechanism has, by the names of its fields; BadParameter for any other."""
     unknown = sorted(set(options) - set(_FIELDS))
     if unknown:
@@ -151,26 +156,26 @@ def recommend(
 
     Raises BadParameter for unusable parameters.
     """
-    asked = positive("epsilon", epsilon)
-    budget = _within(asked, EPSILONS)
+    budget = positive("epsilon", epsilon)
     count = None if candidates is None else whole("candidates", candidates)
-    slack = _slack(delta, count)
-    found = _recommend(budget, slack, Neighbors.parse(neighbors), count, are_counts=are_counts)
-    if budget == asked:
-        return found
-    return replace(found, reason=f"{found.reason} (That is the nearest ε that is compared.)")
+    slack = probability("delta", delta) if exact_number("delta", delta) else Fraction(0)
+    return recommended(budget, slack, Neighbors.parse(neighbors), count, are_counts=are_counts)
 
 
-def _slack(delta: Number, candidates: int | None) -> Fraction:
-    """δ as it is compared."""
-    if exact_number("delta", delta):
-        return _within(probability("delta", delta), DELTAS)
-    if candidates is None:
+def recommended(
+    epsilon: Fraction, delta: Fraction, neighbors: Neighbors, candidates: int | None, *, are_counts: bool = True
+) -> Recommendation:
+    """As `recommend`, by parameters that were read."""
+    if not delta and candidates is None:
         raise BadParameter(
             "delta = 0 leaves no mechanism without a public list of candidates: give delta, such as 1e-6, or the list "
             "(`catalogue=FILE`)."
         )
-    return Fraction(0)
+    budget, slack = _within(epsilon, EPSILONS), _within(delta, DELTAS) if delta else delta
+    found = _recommend(budget, slack, neighbors, candidates, are_counts=are_counts)
+    if budget == epsilon:
+        return found
+    return replace(found, reason=f"{found.reason} (That is the nearest ε that is compared.)")
 
 
 def usable(

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Self
 
 from dpmine.errors import BadParameter
 from dpmine.options.names import AUTO
-from dpmine.parameters import Number, below_one, whole
+from dpmine.parameters import probability
 from dpmine.privacy import Guarantee, Neighbors, Zcdp, decimal
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
 from dpmine.selection.draws import noisy_order
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR, LimitedDomain
 from dpmine.selection.mechanisms.mechanism import ListWay
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, NoisyMaxMechanism
-from dpmine.selection.recommend import DECAY, MECHANISMS, Shape, build_mechanism, least, recommend, stylised
+from dpmine.selection.recommend import DECAY, MECHANISMS, Shape, kind_of, least, own_options, recommended, stylised
 from dpmine.selection.universes.protocol import Remaining
 
 if TYPE_CHECKING:
@@ -267,43 +267,36 @@ def build_top_k(
     name: str,
     *,
     count: int,
-    epsilon: Number,
-    delta: Number,
-    neighbors: str | Neighbors,
+    epsilon: Fraction,
+    delta: Fraction,
+    neighbors: Neighbors,
     candidates: int | None,
     not_private: bool = False,
     kbar: int | None = None,
     max_items_per_unit: int | None = None,
 ) -> TopK:
-    """The choice of `count` candidates by the mechanism of that name, within (ε, δ) in all.
+    """The choice of `count` ≥ 1 candidates by the mechanism of that name, within (ε, δ) in all, ε > 0, δ in [0, 1).
 
     The mechanism's `list_way` says how. With more than one candidate a pure mechanism may use δ too; 0 forbids it.
     `candidates` is the number of public candidates, None where there is no public list.
     Raises BadParameter for unusable parameters, NotPrivate for "exact" without `not_private`.
     """
-    number, relation, slack = whole("k", count), Neighbors.parse(neighbors), below_one("delta", delta)
 
     def made(mechanism: str) -> TopK:
-        once = build_mechanism(
-            mechanism,
-            epsilon=epsilon,
-            delta=slack,
-            neighbors=relation,
-            not_private=not_private,
-            kbar=kbar,
-            max_items_per_unit=max_items_per_unit,
-        )
-        return _of(once, number, slack, kbar)
+        kind = kind_of(mechanism, not_private=not_private)
+        options = own_options(kind, {"kbar": kbar, "max_items_per_unit": max_items_per_unit})
+        slack = probability("delta", delta) if kind.approximate else Fraction(0)
+        return _of(kind(epsilon, slack, neighbors, **options), count, delta, kbar)
 
     if name != AUTO:
         return made(name)
-    if number == 1:
-        chosen = recommend(epsilon=epsilon, delta=slack, neighbors=relation, candidates=candidates)
+    if count == 1:
+        chosen = recommended(epsilon, delta, neighbors, candidates)
         return replace(made(chosen.mechanism), reason=chosen.reason)
-    rivals = [made(each) for each in in_one_shot(slack, candidates, kbar=kbar)]
+    rivals = [made(each) for each in in_one_shot(delta, candidates, kbar=kbar)]
     best = min(rivals, key=lambda rival: rival.lead(candidates or 1))
     lead = f"about {ceil(best.lead(candidates or 1)):,} over {best.lead_over()}"
-    reason = f"auto uses {best.name}, which needs the smallest lead to choose {number} at once: {lead}."
+    reason = f"auto uses {best.name}, which needs the smallest lead to choose {count} at once: {lead}."
     return replace(best, reason=reason)
 
 

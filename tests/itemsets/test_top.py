@@ -276,7 +276,7 @@ def test_exact_needs_the_opt_in_and_guarantees_nothing() -> None:
 BAD_PARAMETERS: dict[str, dict[str, Any]] = {
     **{f"size {size!r}": {"size": size} for size in (0, -1, "2-1", "two", "", 2.0, True, (1, 2, 3), (0, 1), None)},
     **{f"epsilon {e!r}": {"epsilon": e} for e in (0, -1, "nan", "inf", float("inf"), float("nan"), "x", True, None)},
-    **{f"delta {d!r}": {"delta": d, "mechanism": "large_margin"} for d in (0, 1, 2, -1, "x", float("nan"))},
+    **{f"delta {d!r}": {"delta": d, "mechanism": "large_margin"} for d in (0, 1, 2, -1, "x", float("nan"), True, None)},
     "mechanism": {"mechanism": "median"},
     "neighbors": {"neighbors": "twins"},
     "no catalogue": {"mechanism": "exponential"},

@@ -18,7 +18,7 @@ from dpmine.ledger.budget import Accounting, Amount, Budget, Parts, kept_rho
 from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.records import Kind
 from dpmine.privacy import Guarantee, Neighbors, Zcdp
-from dpmine.selection.top_k import build_top_k
+from dpmine.selection.top_k import OneShot
 from dpmine.zcdp import epsilon_at, rho_at
 
 if TYPE_CHECKING:
@@ -97,8 +97,7 @@ def test_what_a_run_costs_is_what_its_mechanism_proves(local: Ledger) -> None:
 def test_a_list_costs_what_its_rounds_do(local: Ledger) -> None:
     """k rounds at ε_0, of bounded range, and nothing of δ: that is slack of the list's own composition."""
     local.grant("shop", epsilon=3, delta="1e-5", accounting="zcdp", approximate_delta=0)
-    terms: dict[str, Any] = {"epsilon": 1, "delta": "1e-6", "neighbors": "replace_one", "candidates": 50}
-    chooser = build_top_k("exponential", count=20, **terms)
+    chooser = OneShot.of(20, Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE)
     local.charge("shop", chooser.guarantee(), job="list")
     spent = local.budget("shop").spent
     assert (spent.epsilon, spent.delta) == (Fraction(1), Fraction(1, 10**6))

@@ -11,6 +11,7 @@ import pytest
 from support.adversary import CountingBits, Descent, LazyUniverse
 from support.cases import every
 
+from dpmine.privacy import Neighbors
 from dpmine.selection.recommend import MECHANISMS, build_mechanism
 from dpmine.selection.select import choose
 from dpmine.selection.top_k import build_top_k
@@ -103,7 +104,14 @@ def test_a_choice_takes_few_bits_and_draws(mechanism: str, shape: str, epsilon: 
 @every("mechanism", ["exponential", "limited_domain", "large_margin", "max_of_laplaces"])
 def test_a_list_takes_few_draws(mechanism: str, shape: str) -> None:
     for epsilon, padding in product(EPSILONS, (0, MANY_DUMMIES)):
-        top_k = build_top_k(mechanism, count=3, epsilon=epsilon, delta="1e-6", neighbors="add_remove", candidates=10**9)
+        top_k = build_top_k(
+            mechanism,
+            count=3,
+            epsilon=Fraction(epsilon),
+            delta=Fraction(1, 10**6),
+            neighbors=Neighbors.ADD_REMOVE,
+            candidates=10**9,
+        )
         top_k.choose(Counted(SHAPES[shape], padding), bits=Limited())
 
 

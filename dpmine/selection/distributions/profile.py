@@ -89,6 +89,16 @@ class Profile:
         with np.errstate(divide="ignore"):  # levels outside the domain: log 0 is their weight 0
             return Best(ladder, np.log(np.array(inside, dtype=np.float64)), float(ladder.scores[beyond]))
 
+    def draw_from_best(self, kept: int, rate: float, log_above: float) -> LevelDistribution:
+        """The output distribution of one draw with P(i) ∝ e^{rate · score} of the `kept` best and *nothing*.
+
+        *Nothing* counts as a candidate with the score behind the best ones and `log_above` / rate.
+        """
+        best = self.best(kept)
+        top = best.ladder.scores[0]
+        logs = best.log_counts + rate * (best.ladder.scores - top)
+        return best.ladder.softmax(logs, rate * (best.next_score - float(top)) + log_above)
+
 
 @dataclass(frozen=True, eq=False)
 class Ladder:

@@ -113,10 +113,7 @@ class LimitedDomain(KeptDomain):
 
     def distribution(self, profile: Profile) -> LevelDistribution:
         """Softmax of the kept scores and of "nothing"."""
-        best, rate = profile.best(self.kbar), 1 / float(self.scale)
-        top = best.ladder.scores[0]
-        logs = best.log_counts + rate * (best.ladder.scores - top)
-        return best.ladder.softmax(logs, rate * (best.next_score - float(top)) + self.log_weight)
+        return profile.draw_from_best(self.kbar, 1 / float(self.scale), self.log_weight)
 
 
 class LimitedDomainPermuteAndFlip(KeptDomain):

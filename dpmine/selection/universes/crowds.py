@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dpmine.exact.reals import Ball, exact_ball, power_of_two, uniform_below
 from dpmine.kernels import kernel
 from dpmine.later import flint
-from dpmine.selection.universes.protocol import Crowd, Level, Score, Universe
+from dpmine.selection.universes.protocol import C, Crowd, Level, Score, Universe
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -93,6 +93,18 @@ class Tail:
     def score(self, drawn: Score) -> Ball:
         """As it was looked up."""
         return exact_ball(drawn)
+
+
+def crowds_of(universe: Universe[C], floor: Score) -> Sequence[Crowd[C]]:
+    """The levels of a universe with scores ≥ `floor`, what lies below it, and the dummies."""
+    head = universe.head(floor)
+    crowds: list[Crowd[C]] = [Members(level, universe) for level in head]
+    left = (universe.size or 0) - sum(level.count for level in head)
+    if left > 0:
+        crowds.append(Tail(universe, floor, left))
+    if universe.padding:
+        crowds.append(Members(Level(0, universe.padding), None))
+    return crowds
 
 
 class Bands:

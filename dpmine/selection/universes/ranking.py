@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.selection.universes.crowds import Numbers
 
+_FEW_CANDIDATES = 16  # a universe this small is not worth a tail
+_LN_2 = Fraction(7, 10)  # rounded up
+_FEWEST_DRAWS, _MOST_DRAWS = 8, 8192  # of candidates of the tail, expected at a floor
+_COUNTED_PER_DRAW = 2048  # candidates of the head that are counted in about the time of one draw
+
 
 class Padded(Generic[C]):
     """`universe` with at least `dummies` dummies; scores must be at least 0."""
@@ -259,3 +264,39 @@ class BestRanks(Generic[C]):
         before = sum(level.count for level in self.head(floor))
         place = before + uniform_below(self.size - before, bits=bits)
         return place, self._ranking.score(place + 1)
+
+
+def worthwhile_floor(universe: Universe[C], scale: Fraction, count: int) -> Score:
+    """A floor that balances the candidates above it, which are counted, with those below it that will be drawn.
+
+    `scale` is that of the noise on each score, of which the `count` largest sums are asked for.
+    The universe is looked into step by step, as long as the known levels ask for a floor that lies deeper. A floor 2b
+    above the lowest score suffices in any case, because the tail's own noises compete. No floor is rounded up, as
+    scores need not be whole numbers. Source: docs/proofs/selection/noisy_max.md.
+    """
+    size = universe.size or 0
+    if size <= _FEW_CANDIDATES:
+        return universe.least
+    ranking = Ranking(universe)
+    known = last = ranking.score(min(count, ranking.length))
+    lowest = universe.least + 2 * scale
+    while (floor := max(lowest, min(last, _floor_by(universe, known, last, scale, count)))) < known:
+        known = max(universe.lower(known), floor)
+    return known
+
+
+def _floor_by(universe: Universe[C], known: Score, last: Score, scale: Fraction, count: int) -> Score:
+    """The floor that is expected to leave D draws, by the levels down to `known` ≤ c(k) = `last`, k = `count`.
+
+    With M of K candidates at or above c ≤ c(k), the k-th best noisy score is about c + b ln(M/k) or more. So a floor
+    b (ln(kK/M) − ln D) below c leaves about D draws. All K candidates have at least the lowest score.
+    """
+    size, levels = universe.size or 0, universe.head(known)
+    ends = list(accumulate(level.count for level in levels))
+    counted = ends[-1] if ends else 0
+    draws = min(max(_FEWEST_DRAWS, counted // _COUNTED_PER_DRAW), _MOST_DRAWS)
+    steps = [(level.score, end) for level, end in zip(levels, ends, strict=True) if level.score <= last]
+    most_bits = (count * size).bit_length() + 2 - draws.bit_length()
+    return max(
+        score - scale * _LN_2 * (most_bits - end.bit_length()) for score, end in [*steps, (universe.least, size)]
+    )
