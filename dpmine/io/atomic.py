@@ -131,17 +131,12 @@ def new_figure(width: float, height: float) -> Figure:
 def picture_target(path: str | Path) -> Path:
     """The path, checked before any work is done.
 
-    Raises BadParameter when the suffix does not say which kind of picture, UnreadableFile where nothing can be written.
+    Raises BadParameter when the suffix does not say which kind of picture; else as `writable_target`.
     """
     target = Path(path)
     if target.suffix.lower() not in _SUFFIXES:
         raise BadParameter("The plot's file must end in .svg or .png, such as `plot='plot.svg'`.")
-    try:
-        if target.exists() and not is_file(target):
-            raise _unwritable(target)
-        require_writable(target.resolve())
-    except OSError:
-        raise _unwritable(target) from None
+    writable_target(target)
     return target
 
 
@@ -160,7 +155,7 @@ def write_picture(figure: Figure, path: str | Path, title: str) -> None:
     try:
         write_atomically(target.resolve(), _titled(picture.getvalue(), title) if kind == "svg" else picture.getvalue())
     except OSError:
-        raise _unwritable(target) from None
+        raise unwritable(target) from None
 
 
 def _titled(drawing: bytes, title: str) -> bytes:
@@ -170,10 +165,6 @@ def _titled(drawing: bytes, title: str) -> bytes:
     said = f'>\n <title id="title">{escape(title)}</title>\n <metadata>'.encode()
     drawing = drawing.replace(b"<svg ", b'<svg role="img" aria-labelledby="title" ', 1)
     return drawing.replace(b">\n <metadata>", said, 1)
-
-
-def _unwritable(target: Path) -> UnreadableFile:
-    return UnreadableFile(f"Cannot write '{target}': name a file in a folder that exists and is writable.")
 
 
 _BESIDE = ("-wal", "-shm", "-journal")  # files of a database

@@ -133,7 +133,7 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
 
         It raises as far as public numbers say it.
         """
-        self._require_rows(self._checked_settings(1, features), rows, features)
+        self._require_places(self._checked_settings(1, features), rows, 1, features)
 
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
         """The privacy unit of a fit; `units` as in `charge`. Raises BadParameter."""
@@ -228,7 +228,7 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
         if self._private_count is not None and features is not None:
             self._require_declared(planned.settings, self._private_count, features)
         elif rows and features is not None:
-            self._require_rows(planned.settings, rows, features)
+            self._require_places(planned.settings, rows, 1, features)
         charge = account.charge(planned.guarantee, job=type(self).__name__)
         forget_fit(self)
         return charge, planned
@@ -252,11 +252,8 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
     def _settings(self, rows: int, features: Sequence[str] | None = None) -> Settings:
         """See `_checked_settings`."""
 
-    def _require_rows(self, settings: Settings, rows: int, features: Sequence[str]) -> None:
-        """See `require_rows`; each row is a unit."""
-
     def _require_places(self, settings: Settings, units: int, each: int, features: Sequence[str]) -> None:
-        """As `require_rows`, for that many units of `each` places."""
+        """See `require_rows`, for that many units of `each` places; a row that is its own unit is one place."""
 
     def _require_data(self, X: Entries, y: Entries) -> None:
         """Raises BadData where X or y cannot be used, by shapes and types alone: what entries hold is no error."""

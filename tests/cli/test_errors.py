@@ -20,32 +20,20 @@ PURE = [*SALES, "--mechanism", "exponential"]
 BAD: dict[str, tuple[list[str], str]] = {
     "no command": ([], "--help"),
     "unknown command": (["bottom-itemset"], "bottom-itemset"),
-    "truncated": ([TOP, "truncated.parquet"], "truncated.parquet"),
-    "no such item": ([*SALES, "--item", "thing"], "'customer', 'item'"),
     "not one-hot": ([*SALES, "--one-hot"], "string"),
     "unclear layout": ([TOP, "unclear.parquet"], "'shop', 'till', 'product'"),
     **{f"size {size}": ([*SALES, "--size", size], "size") for size in ("0", "-1", "2-1", "two", "", "2-", "1.5", "²")},
     "size beyond the catalogue": ([*SALES, "--size", "5", "--catalogue", "items.txt"], "size"),
-    **{f"epsilon {e}": ([*SALES, "--epsilon", e], "epsilon") for e in ("0", "-1", "nan", "inf", "lots", "", "1/0")},
-    **{
-        f"delta {d}": ([*SALES, "--mechanism", "large-margin", "--delta", d], "delta")
-        for d in ("0", "1", "2", "-1", "x", "nan")
-    },
+    "epsilon nan": ([*SALES, "--epsilon", "nan"], "epsilon"),
+    "delta of 0": ([*SALES, "--mechanism", "large-margin", "--delta", "0"], "delta"),
     "both catalogues": ([*PURE, "--catalogue", "items.txt", "--catalogue-from-data"], "exclude"),
-    **{
-        f"output with the suffix of {name}": ([*SALES, "-o", name], ".parquet, or a --format")
-        for name in ("a.xlsx", "a.json.gz", "a.JSONL", "v1.5")
-    },
+    "output of two suffixes": ([*SALES, "-o", "a.json.gz"], ".parquet, or a --format"),
     "output into nowhere": ([*SALES, "-o", "nowhere/out.json"], "nowhere/out.json"),
-    "output is a folder": ([*SALES, "-o", "empty folder"], "empty folder"),
     "output inside a file": ([*SALES, "-o", "items.txt/out.json"], "items.txt/out.json"),
     "output name too long": ([*SALES, "-o", "o" * 5000], "Cannot write"),
     "output without name": ([*SALES, "-o", ""], "Cannot write"),
     "exact without opt-in": ([*SALES, "--mechanism", "exact"], "--not-private"),
-    **{
-        f"threshold {n}": ([*COUNT, n], "--min-support must")
-        for n in ("0", "-1", "1.5", "abc", "", "0.0", "nan", "inf")
-    },
+    "threshold of words": ([*COUNT, "abc"], "--min-support must"),
     "supports of a missing file": (["supports", "no.parquet", "--not-private", "--min-support", "1"], "no.parquet"),
     "supports into nowhere": ([*COUNT, "1", "-o", "nowhere/o.csv"], "nowhere/o.csv"),
 }

@@ -207,7 +207,7 @@ def test_a_full_disk_for_a_plot_is_noticed_before_the_charge(
         raise OSError
 
     monkeypatch.setattr("dpmine.io.atomic._created", full)
-    assert "Cannot write 'x.svg'" in assert_one_error(
+    assert "Cannot write to 'x.svg'" in assert_one_error(
         run("histogram", "prices.parquet", *HISTOGRAM, "--ledger", LEDGER, "--dataset", "shop", "--plot", "x.svg")
     )
     assert charges(ledger) == 0

@@ -208,21 +208,13 @@ def test_fewer_than_asked_for(run: outcome_of) -> None:
 
 
 BAD: dict[str, tuple[list[str], str]] = {
-    "none": (["--top", "0"], "k (--top) must be a whole number of at least 1"),
-    "negative": (["--top", "-2"], "k (--top) must be a whole number of at least 1"),
-    "a half": (["--top", "1.5"], "--top must be a whole number"),
     "too many": (["--top", "100001"], "k (--top) must be at most 100,000"),
     "more than listed": (["--top", "7", "--catalogue", "items.txt"], "k (--top) must not exceed the 6 itemsets"),
     "no budget for supports": (["--release-support", "0"], "--release-support must be greater than 0"),
-    "words": (["--release-support", "much"], "--release-support must be a finite number"),
-    "rules of nothing": (["--rules"], "--release-support"),
     "rules of items": (["--rules", "--release-support", "1", "--size", "1"], "give a larger size"),
-    "confidence of nothing": (["--min-confidence", "0.5"], "give --rules"),
-    "no confidence": (["--rules", "--release-support", "1", "--min-confidence", ""], "--min-confidence must be"),
     "confidence above 1": (["--rules", "--release-support", "1", "--min-confidence", "1.01"], "at most 1"),
     "confidence below 0": (["--rules", "--release-support", "1", "--min-confidence", "-1"], "at least 0"),
     "confidence of words": (["--rules", "--release-support", "1", "--min-confidence", "high"], "--min-confidence must"),
-    "no units": (["--units", "0"], "units must be a whole number"),
     "too many units": (["--units", str(2**63), "--rules", "--release-support", "1"], "units must be at most"),
     "no delta": (["--top", "3", "--delta", "0"], "delta must be above 0"),
     "lift of nothing": (["--lift-of", "units"], "give release_support (--release-support EPS, or auto) and rules"),

@@ -60,6 +60,11 @@ _MIXING = {
     "a second SELECT": r"\bselect\b[\s\S]*\bselect\b",
 }
 """Words that can make the rows of one unit depend on those of another."""
+_COMPUTES = (
+    "the query computes with values, by a function, a conversion or arithmetic (DuckDB converts texts that are "
+    "compared with numbers): if that fails at one row, the run ends after its charge, and no guarantee covers that. "
+    "Leave it out, or make it null there (TRY_CAST, NULLIF, CASE)"
+)
 _CAST = re.compile(r"\bcast\s*\(|[\w)]\s*::", re.IGNORECASE)
 """Of anything but a constant text. In SQLite none fails."""
 _HARMLESS = (
@@ -254,28 +259,16 @@ def _texts(
 def _cautions(statement: str, *failing: re.Pattern[str], fails: bool = False) -> tuple[str, ...]:
     """What a statement can do to the guarantee: mix units, or fail at one row, as what is `failing` in its words."""
     words = _words(statement)
-    mixing = _mixing(words)
-    if not (fails or any(pattern.search(words) for pattern in failing)):
-        return mixing
-    caution = (
-        "the query computes with values, by a function, a conversion or arithmetic (DuckDB converts texts that are "
-        "compared with numbers): if that fails at one row, the run ends after its charge, and no guarantee covers "
-        "that. Leave it out, or make it null there (TRY_CAST, NULLIF, CASE)"
-    )
-    return (*mixing, caution)
-
-
-def _mixing(words: str) -> tuple[str, ...]:
-    """That the words of a statement can put the data of one unit among those of others; none where no word does."""
-    found = [name for name, pattern in _MIXING.items() if re.search(pattern, words, re.IGNORECASE)]
-    if not found:
-        return ()
-    caution = (
-        f"the query has {', '.join(found)}: the guarantee is for the rows that a query returns, and these can mix "
-        "rows of several units. Leave them out, unless the rows of each unit depend on that unit alone (as in a join "
-        "with a public table)"
-    )
-    return (caution,)
+    cautions = []
+    if mixing := [name for name, pattern in _MIXING.items() if re.search(pattern, words, re.IGNORECASE)]:
+        cautions.append(
+            f"the query has {', '.join(mixing)}: the guarantee is for the rows that a query returns, and these can mix "
+            "rows of several units. Leave them out, unless the rows of each unit depend on that unit alone (as in a "
+            "join with a public table)"
+        )
+    if fails or any(pattern.search(words) for pattern in failing):
+        cautions.append(_COMPUTES)
+    return tuple(cautions)
 
 
 def _words(statement: str) -> str:

@@ -147,9 +147,6 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator[AccuracySettings]):
     def _objective(bounds: Any, units: UnitBox, places: Places, features: Floats, answers: Floats) -> Objective:
         """The risk on the rows in their places."""
 
-    def _require_rows(self, settings: AccuracySettings, rows: int, features: Sequence[str]) -> None:
-        self._require_places(settings, rows, 1, features)
-
     def _require_places(self, settings: AccuracySettings, units: int, each: int, features: Sequence[str]) -> None:
         settings.terms(self._bounds(units * each, len(features) + settings.units.intercept, settings.ridge))
 

@@ -132,9 +132,6 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier[LinearSettings])
             raise BadParameter("Rényi bounds are for one λ, two classes, Gaussian noise and one row per unit.")
         return replace(settings, renyi=bounds)
 
-    def _require_rows(self, settings: LinearSettings, rows: int, features: Sequence[str]) -> None:
-        self._require_places(settings, rows, 1, features)
-
     def _require_places(self, settings: LinearSettings, units: int, each: int, features: Sequence[str]) -> None:  # noqa: ARG002 - known
         settings.require_rows(units, each)
 

@@ -249,8 +249,8 @@ class PrivateSearchCV(Delegating, PrivateEstimator[SearchSettings]):
         if isinstance(self.estimator, PrivateEstimator):
             self.estimator._require_public(X, y, units)  # noqa: SLF001 - of its own base class
 
-    def _require_rows(self, settings: SearchSettings, rows: int, features: Sequence[str]) -> None:
-        train = train_size_of(rows, 1 - settings.validation_share) if rows > 1 else rows
+    def _require_places(self, settings: SearchSettings, units: int, each: int, features: Sequence[str]) -> None:  # noqa: ARG002 - one row a unit
+        train = train_size_of(units, 1 - settings.validation_share) if units > 1 else units
         for one in settings.candidates.checked(bits=SystemBits()):
             model = self._candidate(one, settings.run, features)
             if isinstance(model, PrivateEstimator):

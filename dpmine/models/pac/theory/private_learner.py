@@ -118,9 +118,9 @@ class PrivateLearner(HypothesisClassifier[LearningSettings]):
             raise BadParameter("units are for learners that protect whole rows: leave them out with label_private.")
         return super().privacy_unit(units)
 
-    def _require_rows(self, settings: LearningSettings, rows: int, features: Sequence[str]) -> None:
+    def _require_places(self, settings: LearningSettings, units: int, each: int, features: Sequence[str]) -> None:  # noqa: ARG002 - one row a unit
         if settings.learner is not Learner.LABEL_PRIVATE:
-            plan_cover(rows, self._family(features), settings.target, settings.learner.setting)
+            plan_cover(units, self._family(features), settings.target, settings.learner.setting)
 
     def _learn(
         self, X: Entries, y: Entries, settings: LearningSettings, bounding: Bounding, *, bits: BitSource
