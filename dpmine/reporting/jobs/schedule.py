@@ -84,7 +84,10 @@ class Window:
             window = cls(date.fromisoformat(f"{written}-01" if every is Every.MONTH else written), every)
             window.following(), window.before()
         except (ValueError, OverflowError):
-            raise BadParameter(f"A window of a schedule for every {every} is written like {example}.") from None
+            shown = f"{text!r:.60}" if isinstance(text, str) else "A value that is no text"
+            raise BadParameter(
+                f"{shown} is no window: one of a schedule for every {every} is written like {example}."
+            ) from None
         return window
 
     @classmethod

@@ -107,11 +107,18 @@ def test_the_run_after_windows_that_are_left_out_is_for_the_one_before(shop: Sho
 
 
 @pytest.mark.parametrize(
-    ("every", "skip"), [("week", ["2025-12-24"]), ("week", "2025-W03"), ("day", ["2025-W03"]), ("week", [3])]
+    ("every", "skip", "said"),
+    [
+        ("week", ["2025-W03", "2025-12-24"], "'2025-12-24' is no window: one of a schedule for every week is written"),
+        ("week", ["x" * 99], "'x{59} is no window"),
+        ("week", "2025-W03", "list of windows"),
+        ("day", ["2025-W03"], "'2025-W03' is no window: one of a schedule for every day is written like 2026-11-22"),
+        ("week", [3], "A value that is no text is no window"),
+    ],
 )
-def test_what_is_left_out_are_windows(shop: Shop, every: str, skip: object) -> None:
+def test_what_is_left_out_are_windows(shop: Shop, every: str, skip: object, said: str) -> None:
     shop.schedule |= {"every": every, "skip": skip, "start": "2025-W02" if every == "week" else "2025-01-06"}
-    with pytest.raises(BadParameter, match=r"written like|list of windows"):
+    with pytest.raises(BadParameter, match=said):
         read_job_file(shop.write())
 
 
