@@ -26,6 +26,7 @@ from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import KeyedLedger, Ledger
 from dpmine.markup import ShownAsText
 from dpmine.options.tables import as_keys
+from dpmine.reporting.jobs.schedule import leaving_out
 from dpmine.reporting.store import BEGUN, BEGUN_BEFORE, CHARGED_BEFORE, NOT_STORED, UNREADABLE, UNSTORED, Stored
 from dpmine.reporting.terms import (
     CHANGED,
@@ -214,7 +215,10 @@ def checked_batch(
         try:
             steps.append(_step(job, store, charges, budget, retry=retry))
         except DpmineError as error:
-            raise type(error)(f"job {job.name!r}: {as_keys(str(error))}") from None
+            text = f"job {job.name!r}: {as_keys(str(error))}"
+            if job.scheduled and job.scheduled.paths and isinstance(error, UnreadableFile):  # of this window alone
+                text += f" If {job.scheduled.window} never comes, {leaving_out([job.scheduled.window])}"
+            raise type(error)(text) from None
     return _within(terms, tuple(steps), budget, charges)
 
 

@@ -14,7 +14,7 @@ from dpmine.ledger.results import SharedResults
 from dpmine.reporting.batch import Report, checked_batch, run_batch, stops_later_windows
 from dpmine.reporting.forecast import WindowsForecast
 from dpmine.reporting.jobs.job import ONCE
-from dpmine.reporting.jobs.schedule import Kept, Missed, Window
+from dpmine.reporting.jobs.schedule import Kept, Missed, Window, leaving_out
 from dpmine.reporting.recurring import Recurring
 from dpmine.reporting.store import UNREADABLE
 from dpmine.reporting.terms import Charges, PastWindow, Timeline
@@ -196,10 +196,9 @@ class WindowRun:
         if not unreadable or (retry and self.window in unreadable):
             return ""
         again = ", or ".join(f"`window='{window}'` with `retry=True`" for window in unreadable)
-        names = ", ".join(f'"{window}"' for window in unreadable)
         return (
             f"{unreadable[0]} was charged, and an input could not be read. Repair the input, then give {again}, which "
-            f"is charged once more. Or leave it out for good: skip = [{names}] in [schedule]."
+            f"is charged once more. Or {leaving_out(unreadable)}"
         )
 
     def _is_stored(self, job: Job) -> bool:

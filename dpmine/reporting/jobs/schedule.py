@@ -55,6 +55,12 @@ def length_of(window: str) -> Every | None:
     return next((every for every, (form, _) in _WRITTEN_FORMS.items() if form.fullmatch(window)), None)
 
 
+def leaving_out(windows: Iterable[object]) -> str:
+    """What to write in a job file, so that these windows are left out for good."""
+    names = ", ".join(f'"{window}"' for window in windows)
+    return f"leave it out for good: skip = [{names}] in [schedule]."
+
+
 class Missed(StrEnum):
     """What a run does about earlier windows that were never charged."""
 
