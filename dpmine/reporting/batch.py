@@ -27,7 +27,16 @@ from dpmine.ledger.ledger import KeyedLedger, Ledger
 from dpmine.markup import ShownAsText
 from dpmine.options.tables import as_keys
 from dpmine.reporting.jobs.schedule import leaving_out
-from dpmine.reporting.store import BEGUN, BEGUN_BEFORE, CHARGED_BEFORE, NOT_STORED, UNREADABLE, UNSTORED, Stored
+from dpmine.reporting.store import (
+    BEGUN,
+    BEGUN_BEFORE,
+    CHARGED_BEFORE,
+    NOT_STORED,
+    UNREAD_BEFORE,
+    UNREADABLE,
+    UNSTORED,
+    Stored,
+)
 from dpmine.reporting.terms import (
     CHANGED,
     Batch,
@@ -300,8 +309,8 @@ def _outcome(
     if step.stored is not None:
         return JobOutcome(step.job, step.guarantee, step.stored, reused=True)
     if step.failed:
-        why = CHARGED_BEFORE if step.job.key else BEGUN_BEFORE
-        return JobOutcome(step.job, step.guarantee, None, error=BadData(why))
+        why = UNREAD_BEFORE if UNREADABLE in store.marks(step.job) else CHARGED_BEFORE
+        return JobOutcome(step.job, step.guarantee, None, error=BadData(why if step.job.key else BEGUN_BEFORE))
     progress(0.0)
     before = _budget(account.ledger, account.dataset)
     marked = store.marks(step.job)
@@ -314,6 +323,8 @@ def _outcome(
             error, charged = BadData(CHARGED_BEFORE), False
         if charged and step.job.key and stops_later_windows(step.job, error):
             store.remember(step.job, UNREADABLE)
+        elif charged and UNREADABLE in marked:  # its input could be read this time
+            store.remember(step.job, BEGUN)
         if not (charged or marked):  # else the mark stays, against a second charge
             with suppress(OSError):  # the error that is reported matters more
                 store.forget(step.job)
