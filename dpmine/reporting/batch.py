@@ -21,7 +21,7 @@ from dpmine.errors import (
     NotReady,
     UnreadableFile,
 )
-from dpmine.ledger.budget import Accounting, Amount, first_grant
+from dpmine.ledger.budget import Accounting, Amount, first_grant, in_part
 from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import KeyedLedger, Ledger
 from dpmine.markup import ShownAsText
@@ -158,7 +158,8 @@ class Report(ShownAsText):
         """What the data set has left; "" where the ledger could not be read any more."""
         if self.budget is None:
             return ""
-        return f"{self.budget.left_of(self.job_file.terms.dataset)} left for each {self.unit}"
+        dataset = self.job_file.terms.dataset
+        return f"{self.budget.left_of(dataset)} left for each {self.unit}{in_part(dataset)}"
 
     @property
     def followed(self) -> tuple[JobOutcome, ...]:
