@@ -207,6 +207,12 @@ def name_and_part(dataset: object) -> tuple[str, str]:
     return checked_name("dataset", name), checked_name("the part after / in dataset", part) if slash else WHOLE
 
 
+def in_part(dataset: str) -> str:
+    """Which part of the data set is meant, in words that follow others; "" for the whole."""
+    part = name_and_part(dataset)[1]
+    return f" in {part!r}" if part else ""
+
+
 def whole_name(dataset: object) -> str:
     """A name without a part. Raises BadParameter."""
     name, part = name_and_part(dataset)

@@ -21,12 +21,22 @@ from dpmine.errors import (
     NotReady,
     UnreadableFile,
 )
-from dpmine.ledger.budget import Accounting, Amount, first_grant
+from dpmine.ledger.budget import Accounting, Amount, first_grant, in_part
 from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import KeyedLedger, Ledger
 from dpmine.markup import ShownAsText
 from dpmine.options.tables import as_keys
-from dpmine.reporting.store import BEGUN, BEGUN_BEFORE, CHARGED_BEFORE, NOT_STORED, UNREADABLE, UNSTORED, Stored
+from dpmine.reporting.jobs.schedule import leaving_out
+from dpmine.reporting.store import (
+    BEGUN,
+    BEGUN_BEFORE,
+    CHARGED_BEFORE,
+    NOT_STORED,
+    UNREAD_BEFORE,
+    UNREADABLE,
+    UNSTORED,
+    Stored,
+)
 from dpmine.reporting.terms import (
     CHANGED,
     Batch,
@@ -148,7 +158,8 @@ class Report(ShownAsText):
         """What the data set has left; "" where the ledger could not be read any more."""
         if self.budget is None:
             return ""
-        return f"{self.budget.left_of(self.job_file.terms.dataset)} left for each {self.unit}"
+        dataset = self.job_file.terms.dataset
+        return f"{self.budget.left_of(dataset)} left for each {self.unit}{in_part(dataset)}"
 
     @property
     def followed(self) -> tuple[JobOutcome, ...]:
@@ -214,7 +225,10 @@ def checked_batch(
         try:
             steps.append(_step(job, store, charges, budget, retry=retry))
         except DpmineError as error:
-            raise type(error)(f"job {job.name!r}: {as_keys(str(error))}") from None
+            text = f"job {job.name!r}: {as_keys(str(error))}"
+            if job.scheduled and job.scheduled.paths and isinstance(error, UnreadableFile):  # of this window alone
+                text += f" If {job.scheduled.window} never comes, {leaving_out([job.scheduled.window])}"
+            raise type(error)(text) from None
     return _within(terms, tuple(steps), budget, charges)
 
 
@@ -296,8 +310,8 @@ def _outcome(
     if step.stored is not None:
         return JobOutcome(step.job, step.guarantee, step.stored, reused=True)
     if step.failed:
-        why = CHARGED_BEFORE if step.job.key else BEGUN_BEFORE
-        return JobOutcome(step.job, step.guarantee, None, error=BadData(why))
+        why = UNREAD_BEFORE if UNREADABLE in store.marks(step.job) else CHARGED_BEFORE
+        return JobOutcome(step.job, step.guarantee, None, error=BadData(why if step.job.key else BEGUN_BEFORE))
     progress(0.0)
     before = _budget(account.ledger, account.dataset)
     marked = store.marks(step.job)
@@ -310,6 +324,8 @@ def _outcome(
             error, charged = BadData(CHARGED_BEFORE), False
         if charged and step.job.key and stops_later_windows(step.job, error):
             store.remember(step.job, UNREADABLE)
+        elif charged and UNREADABLE in marked:  # its input could be read this time
+            store.remember(step.job, BEGUN)
         if not (charged or marked):  # else the mark stays, against a second charge
             with suppress(OSError):  # the error that is reported matters more
                 store.forget(step.job)

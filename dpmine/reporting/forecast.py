@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpmine.ledger.budget import Amount, name_and_part
+from dpmine.ledger.budget import Amount, composed, in_part, name_and_part
 from dpmine.markup import ShownAsText
 from dpmine.privacy import short
 
@@ -43,8 +43,11 @@ class WindowsForecast(ShownAsText):
 
     @property
     def to_charge(self) -> Amount:
-        """The sum of the charges; of disjoint windows, too."""
-        return Amount.total([amount for _, amount in self.charges])
+        """What the charges come to for one unit: their sum; of disjoint windows, the largest of their sums."""
+        windows: dict[str, Amount] = {}
+        for batch in self.batches:
+            windows[batch.dataset] = windows.get(batch.dataset, Amount()) + batch.to_charge
+        return composed(Amount(), windows.values())
 
     @property
     def afterwards(self) -> Budget:
@@ -66,7 +69,7 @@ class WindowsForecast(ShownAsText):
         steps = [line for batch in self.batches for line in batch.lines]
         charged = self.to_charge.shown(last.accounting, short)
         grant = "" if self.batches[0].budget is not None else "; the budget is yet to be granted"
-        left = f"{self.afterwards.left_of(last.dataset)} left then{grant}."
+        left = f"{self.afterwards.left_of(last.dataset)} left{in_part(last.dataset)} then{grant}."
         windows = f"{len(self.batches)} window{'s' if len(self.batches) > 1 else ''}"
         together = f"All together, {windows}: up to {charged} for each {last.unit}; {left}"
         return "\n".join(filter(None, [*steps, self.rejected, self.waiting, self.lost, together]))

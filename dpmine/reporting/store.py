@@ -56,6 +56,10 @@ CHARGED_BEFORE = (
     "has the result. Copy that result into the folder (`results=…`), or give `retry=True` to run it again, which is "
     "charged again."
 )
+UNREAD_BEFORE = (
+    "it was charged, and an input could not be read. Repair the input, then give `retry=True` to run it again, which "
+    "is charged again."
+)
 NOT_STORED = (
     "it was charged and came to a result that could not be stored, so only the page of that run has it. Keep that page "
     "and leave the job out, or give `retry=True` to run it again, which is charged again."
@@ -226,13 +230,13 @@ class ResultsFolder:
         """Remember that a job runs, in case it fails or the process dies, and reserve room for its result.
 
         To be called before the job is charged: a full disk then charges nothing. `seal` is that of the data set's last
-        entry in the ledger; the mark of an earlier attempt keeps its own. Raises UnreadableFile.
+        entry in the ledger; the mark of an earlier attempt stays as it is. Raises UnreadableFile.
         """
         mark = {"format": _MARK, "job": job.content, "seal": seal}
         text = json.dumps(mark, ensure_ascii=False, indent=2)
         try:
             write_atomically(self.folder / _ROOM, bytes(_RESERVED), private=True)
-            if BEGUN not in self.marks(job):
+            if not self.marks(job):
                 write_atomically(self.folder / f"{job.stem}{BEGUN}", f"{text}\n".encode(), private=True)
         except OSError as error:
             raise _unwritable(self.folder, error) from None

@@ -14,7 +14,7 @@ from dpmine.errors import BadLedger, BadParameter, BudgetExceeded
 from dpmine.exact.reals import decimal_above
 from dpmine.io.atomic import database_files
 from dpmine.ledger import budget as budgets
-from dpmine.ledger.budget import Accounting, Amount, Parts, composed, guaranteed, name_and_part
+from dpmine.ledger.budget import Accounting, Amount, Parts, composed, guaranteed, in_part, name_and_part
 from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.records import Kind
 from dpmine.markup import ShownAsText
@@ -185,9 +185,9 @@ class Batch(ShownAsText):
     charges: Charges = field(default_factory=Charges)
 
     def __str__(self) -> str:
-        left = "the budget is yet to be granted" if self.budget is None else f"{self.budget.left_of(self.dataset)} left"
-        together = f"All together: up to {self.to_charge.shown(self.accounting, short)} for each {self.unit}; {left}."
-        return "\n".join([*self.lines, together])
+        left = self.budget and f"{self.budget.left_of(self.dataset)} left{in_part(self.dataset)}"
+        charged = f"up to {self.to_charge.shown(self.accounting, short)} for each {self.unit}"
+        return "\n".join([*self.lines, f"All together: {charged}; {left or 'the budget is yet to be granted'}."])
 
     @property
     def lines(self) -> list[str]:

@@ -14,7 +14,7 @@ from dpmine.ledger.results import SharedResults
 from dpmine.reporting.batch import Report, checked_batch, run_batch, stops_later_windows
 from dpmine.reporting.forecast import WindowsForecast
 from dpmine.reporting.jobs.job import ONCE
-from dpmine.reporting.jobs.schedule import Kept, Missed, Window
+from dpmine.reporting.jobs.schedule import Kept, Missed, Window, leaving_out
 from dpmine.reporting.recurring import Recurring
 from dpmine.reporting.store import UNREADABLE
 from dpmine.reporting.terms import Charges, PastWindow, Timeline
@@ -161,45 +161,38 @@ class WindowRun:
     def _lost(self) -> str:
         """Which jobs of other windows were charged and have no result, and what to do; "" for none."""
         try:
-            lost = {window: jobs for window, jobs in self._without_result().items() if window != self.window}
+            lost = [each for each in self._charged_jobs() if each[0] != self.window and not self._is_stored(each[1])]
         except BadLedger:
             return ""  # what was released must not be lost with the ledger
         if not lost:
             return ""
-        names = ", ".join(repr(job.name) for jobs in lost.values() for job in jobs)
-        again = ", or ".join(f"`window='{window}'` with `retry=True`" for window in lost)
+        names = ", ".join(repr(job.name) for _, job in lost)
+        again = _again(dict.fromkeys(window for window, _ in lost))
         return (
             f"Charged without a result: {names}. To run a window again, which is charged once more: {again}. To leave "
             "one out for good, write skip in [schedule]."
         )
 
-    def _without_result(self) -> dict[Window, list[Job]]:
-        """By window, the jobs that were charged and have no result. Raises BadLedger."""
+    def _charged_jobs(self) -> list[tuple[Window, Job]]:
+        """The jobs that were charged, each with its window, of those that are not left out. Raises BadLedger."""
         charged = self._charges().amounts
-        found = {window: self.recurring.at(window, once=False).jobs for window in self._awaited(charged)}
-        lost = {
-            window: [job for job in jobs if job.key in charged and not self._is_stored(job)]
-            for window, jobs in found.items()
-        }
-        return {window: jobs for window, jobs in lost.items() if jobs}
+        jobs = ((window, self.recurring.at(window, once=False).jobs) for window in self._awaited(charged))
+        return [(window, job) for window, of_window in jobs for job in of_window if job.key in charged]
 
     def _stopped(self, *, retry: bool) -> str:
         """Why no window is charged before someone says what becomes of one whose input could not be read; "" for none.
 
-        The next window would be charged, and could read no more, where its files are the same.
+        The next window would be charged, and could read no more, where its files are the same. Results are asked for
+        where there is a mark alone: another machine may have run the window again.
         """
-        unreadable = [
-            window
-            for window, jobs in self._without_result().items()
-            if any(UNREADABLE in self.store.marks(job) for job in jobs)
-        ]
+        marked = [each for each in self._charged_jobs() if UNREADABLE in self.store.marks(each[1])]
+        unreadable = list(dict.fromkeys(window for window, job in marked if not self._is_stored(job)))
         if not unreadable or (retry and self.window in unreadable):
             return ""
-        again = ", or ".join(f"`window='{window}'` with `retry=True`" for window in unreadable)
-        names = ", ".join(f'"{window}"' for window in unreadable)
+        again = _again(unreadable)
         return (
             f"{unreadable[0]} was charged, and an input could not be read. Repair the input, then give {again}, which "
-            f"is charged once more. Or leave it out for good: skip = [{names}] in [schedule]."
+            f"is charged once more. Or {leaving_out(unreadable)}"
         )
 
     def _is_stored(self, job: Job) -> bool:
@@ -329,6 +322,11 @@ def _first(outcome: JobOutcome, others: Sequence[Report]) -> JobOutcome:
         return outcome
     attempts = [each for report in others for each in report.outcomes if each.job.key == outcome.job.key]
     return next((each for each in attempts if each.result is not None or each.charged), outcome)
+
+
+def _again(windows: Iterable[Window]) -> str:
+    """What to type, to run them once more."""
+    return ", or ".join(f"`window='{window}'` with `retry=True`" for window in windows)
 
 
 def _rejection(window: Window, error: BudgetExceeded) -> str:

@@ -188,3 +188,21 @@ def test_the_change_log_keeps_its_form() -> None:
     assert named[0].startswith(PROJECT["project"]["version"])
     headings = set(re.findall(r"^### (.*)$", text, flags=re.MULTILINE))
     assert headings <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security", "Privacy"}
+
+
+def test_nothing_is_signed_or_published_before_all_tests_of_that_commit_passed() -> None:
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    _, *parts = re.split(r"^  (\w+):$", text.partition("\njobs:\n")[2], flags=re.MULTILINE)
+    jobs = dict(zip(parts[::2], parts[1::2], strict=True))
+    needs = {
+        job: re.findall(r"\w+", " ".join(re.findall(r"^    needs: (.*)$", jobs[job], re.MULTILINE))) for job in jobs
+    }
+
+    def before(job: str) -> set[str]:
+        return {job}.union(*(before(needed) for needed in needs[job]))
+
+    assert "uses: $/.github/workflows/ci.yml" in jobs["test"]
+    writing = {job for job in jobs if re.search(r"^      [\w-]+: write", jobs[job], re.MULTILINE)}
+    assert writing == {"attest", "publish", "announce"}
+    for job in writing:
+        assert {"test", "build", "try"} <= before(job)

@@ -135,6 +135,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("no kind", {"kind": None}, r"kind of job .* must be"),
     ("misspelled input", {"input": "peopel"}, r"no input 'peopel' for job 'Ages': did you mean 'people'\?"),
     ("no input", {"input": None}, r"input of job 'Ages' must be a path"),
+    ("a window", {"input": "sales/{year}/*"}, r"\{year\} in the input of job 'Ages' is for files with a \[schedule\]"),
     ("option of another kind", {"top": 3}, r"no key 'top' in job 'Ages'"),
     ("table", {"bins": {"a": 1}}, r"bins of job 'Ages' must be a text, a number"),
     ("name", {"name": ""}, r"name of job 1 must be a printable name"),
@@ -203,6 +204,13 @@ def test_bad_files(tmp_path: Path, text: str, hint: str) -> None:
     path.write_text(text)
     with pytest.raises(BadParameter, match=hint):
         read_job_file(path)
+
+
+@pytest.mark.parametrize("name", ["none", "{draft}", "none.parquet"])
+def test_an_input_that_is_not_there(folder: Folder, name: str) -> None:
+    (pairs,) = folder.read(job(**PAIRS | {"input": name})).jobs
+    with pytest.raises(UnreadableFile, match=f"^{name} does not exist; check its name"):
+        _ = pairs.guarantee
 
 
 def test_no_file(tmp_path: Path) -> None:

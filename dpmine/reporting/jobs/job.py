@@ -212,8 +212,6 @@ class Job(ABC):
             from dpmine.io.input import WindowedInput
 
             return WindowedInput(self.paths, **source_options, days=self.scheduled.days)
-        if not source_options and self.paths:
-            return list(self.paths)
         from dpmine.io.input import Input
 
         return Input(self.paths, **source_options)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 CLOCK, NEWER_FILE = "clock", "newer-file"
 _PLACES = re.compile(r"\{([^{}]*)\}")
-_DATES = ("year", "month", "day")
+_WINDOW, _DATES = "window", ("year", "month", "day")
 
 
 class OnEmpty(StrEnum):
@@ -119,7 +119,7 @@ def path_at(name: str, path: str, window: str, first: date) -> str:
     `name`: what the user calls the path. Raises BadParameter for anything else in braces.
     """
     dates = dict(zip(_DATES, first.isoformat().split("-"), strict=True))
-    known = {"window": window, **dates}
+    known = {_WINDOW: window, **dates}
     for found in _PLACES.finditer(path):
         if found[1] not in known:
             raise BadParameter(f"{name} knows {{window}}, {{year}}, {{month}} and {{day}}, and no {found[0]}.")
@@ -129,6 +129,17 @@ def path_at(name: str, path: str, window: str, first: date) -> str:
 def names_window(path: str) -> bool:
     """Whether something in braces stands in the path."""
     return _PLACES.search(path) is not None
+
+
+def require_no_window(jobs: Iterable[Job]) -> None:
+    """BadParameter where the path of an input names a window: for jobs that run once."""
+    for job in jobs:
+        found = _PLACES.search(" ".join(job.paths))
+        if found and found[1] in {_WINDOW, *_DATES}:
+            raise BadParameter(
+                f"{found[0]} in the input of job {job.name!r} is for files with a [schedule]: write one, or the path "
+                "itself."
+            )
 
 
 def _is_data(path: Path, folder: Path) -> bool:

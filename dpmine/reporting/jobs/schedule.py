@@ -55,6 +55,12 @@ def length_of(window: str) -> Every | None:
     return next((every for every, (form, _) in _WRITTEN_FORMS.items() if form.fullmatch(window)), None)
 
 
+def leaving_out(windows: Iterable[object]) -> str:
+    """What to write in a job file, so that these windows are left out for good."""
+    names = ", ".join(f'"{window}"' for window in windows)
+    return f"leave it out for good: skip = [{names}] in [schedule]."
+
+
 class Missed(StrEnum):
     """What a run does about earlier windows that were never charged."""
 
@@ -84,7 +90,10 @@ class Window:
             window = cls(date.fromisoformat(f"{written}-01" if every is Every.MONTH else written), every)
             window.following(), window.before()
         except (ValueError, OverflowError):
-            raise BadParameter(f"A window of a schedule for every {every} is written like {example}.") from None
+            shown = f"{text!r:.60}" if isinstance(text, str) else "A value that is no text"
+            raise BadParameter(
+                f"{shown} is no window: one of a schedule for every {every} is written like {example}."
+            ) from None
         return window
 
     @classmethod

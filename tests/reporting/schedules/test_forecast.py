@@ -141,6 +141,21 @@ def test_its_text_names_every_window_the_sum_and_what_is_left(shop: Shop) -> Non
     ]
 
 
+def test_disjoint_windows_are_not_summed(shop: Shop) -> None:
+    """A unit is in one of them: what is said is what the ledger then says that one unit spent."""
+    disjoint(shop)
+    shop.jobs = (*shop.jobs, ITEMS | {"unit": ["customer", "week(at)"]})
+    forecast = dpmine.report(shop.write(), shop.path / "page.html", window="2025-W13", dry_run=True)
+    assert str(forecast).splitlines()[-1] == (
+        "All together, 3 windows: up to ε = 52000, δ = 0.052 for each customer, week(at); ε = 0, δ = 0 left in "
+        "'2025-W13' then."
+    )
+    report = shop.run("2025-W13")
+    assert report.left == "ε = 0, δ = 0 left for each customer, week(at) in '2025-W13'"
+    spent = Ledger(shop.url).budget("shop").spent
+    assert (forecast.to_charge.epsilon, forecast.to_charge.delta) == (spent.epsilon, spent.delta)
+
+
 def test_a_budget_that_does_not_hold_the_first_window_is_no_forecast(shop: Shop) -> None:
     nearly_spent(shop)
     spent = Guarantee(Fraction(3000), Fraction(0), Neighbors.REPLACE_ONE, unit="customer")

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
 from reporting.schedules.weeks import ITEMS, PAIRS, Shop, sales
 
 import dpmine
-from dpmine.errors import BadData, BadParameter, FailedPass, UnreadableFile
+from dpmine.errors import BadData, BadParameter, BudgetExceeded, FailedPass, UnreadableFile
+from dpmine.ledger.ledger import Ledger
+from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.batch import stops_later_windows
 from dpmine.reporting.forecast import WindowsForecast
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.jobs.job import Scheduled
-from dpmine.reporting.store import ResultsFolder
+from dpmine.reporting.store import BEGUN, UNREADABLE, ResultsFolder
 from dpmine.reporting.windows import WindowRun
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from dpmine.reporting.jobs.job import Job
 
 
 @pytest.fixture
@@ -28,6 +33,14 @@ def shop(tmp_path: Path) -> Shop:
     made = Shop(tmp_path)
     made.schedule["start"] = "2025-W02"
     return made
+
+
+def marks(shop: Shop) -> list[str]:
+    return [path.suffix for path in (shop.path / "jobs-results").iterdir() if path.suffix in {BEGUN, UNREADABLE}]
+
+
+def crash(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
 
 
 def damage(shop: Shop) -> bytes:
@@ -73,6 +86,72 @@ def test_a_retry_that_cannot_read_either_stops_later_windows(shop: Shop) -> None
     assert shop.charged == ["2025-W02", "2025-W02"]
 
 
+@pytest.mark.parametrize("place", ["dpmine.reporting.jobs.itemsets.TopItemsetJob.run", "dpmine.itemsets.top.answer"])
+def test_a_retry_that_is_killed_leaves_one_story(shop: Shop, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """Before or after its charge: each window says that the input could not be read, and nothing is charged."""
+    content = damage(shop)
+    shop.fails("2025-W02")
+    (shop.path / "sales.parquet").write_bytes(content)
+    with monkeypatch.context() as patch:
+        patch.setattr(place, crash)
+        with pytest.raises(KeyboardInterrupt):
+            shop.run("2025-W02", retry=True)
+    assert marks(shop) == [UNREADABLE]
+    charged = shop.charged
+    said = "was charged, and an input could not be read. Repair the input, then give"
+    assert f"it {said}" in shop.fails("2025-W02").__notes__[0]
+    assert f"2025-W02 {said}" in str(shop.fails("2025-W03"))
+    assert shop.charged == charged
+    shop.run("2025-W02", retry=True).raise_failures()
+    assert marks(shop) == []
+    shop.run("2025-W03").raise_failures()
+
+
+def test_a_retry_that_reads_the_input_and_fails_stops_no_other_window(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = damage(shop)
+    shop.fails("2025-W02")
+    (shop.path / "sales.parquet").write_bytes(content)
+    with monkeypatch.context() as patch:
+        patch.setattr("dpmine.itemsets.top.answer", lambda *_, **__: 1 / 0)
+        shop.run("2025-W02", retry=True)
+    assert marks(shop) == [BEGUN]
+    assert "it stopped after the charge" in shop.fails("2025-W02").__notes__[0]
+    assert "Charged without a result: 'Pairs 2025-W02'" in shop.run("2025-W03").lost
+    assert shop.charged == ["2025-W02", "2025-W02", "2025-W03"]
+
+
+def test_a_retry_that_the_budget_rejects_changes_nothing(shop: Shop) -> None:
+    damage(shop)
+    shop.fails("2025-W02")
+    left = Ledger(shop.url).budget("shop").remaining.epsilon
+    Ledger(shop.url).charge("shop", Guarantee(left, Fraction(0), Neighbors.REPLACE_ONE, unit="customer"), job="other")
+    assert isinstance(shop.fails("2025-W02", retry=True), BudgetExceeded)
+    assert marks(shop) == [UNREADABLE]
+
+
+def test_of_windows_without_a_mark_no_result_is_looked_for(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    damage(shop)
+    shop.fails("2025-W02")
+    shop.schedule["skip"] = ["2025-W02"]
+    (shop.path / "sales.parquet").unlink()
+    sales(shop.path / "sales.parquet", 12)
+    for window in ("2025-W03", "2025-W04"):
+        shop.run(window).raise_failures()
+    shop.schedule["skip"] = []
+    asked = list[str]()
+
+    def is_stored(_run: WindowRun, job: Job) -> bool:
+        asked.append(job.name)
+        return False
+
+    monkeypatch.setattr(WindowRun, "_is_stored", is_stored)
+    with pytest.raises(BadData, match="2025-W02 was charged, and an input could not be read"):
+        shop.run("2025-W05")
+    assert asked == ["Pairs 2025-W02"]
+
+
 def test_skip_lets_later_windows_run_without_it(shop: Shop) -> None:
     content = damage(shop)
     assert isinstance(shop.fails("2025-W02"), BadData)
@@ -107,11 +186,18 @@ def test_the_run_after_windows_that_are_left_out_is_for_the_one_before(shop: Sho
 
 
 @pytest.mark.parametrize(
-    ("every", "skip"), [("week", ["2025-12-24"]), ("week", "2025-W03"), ("day", ["2025-W03"]), ("week", [3])]
+    ("every", "skip", "said"),
+    [
+        ("week", ["2025-W03", "2025-12-24"], "'2025-12-24' is no window: one of a schedule for every week is written"),
+        ("week", ["x" * 99], "'x{59} is no window"),
+        ("week", "2025-W03", "list of windows"),
+        ("day", ["2025-W03"], "'2025-W03' is no window: one of a schedule for every day is written like 2026-11-22"),
+        ("week", [3], "A value that is no text is no window"),
+    ],
 )
-def test_what_is_left_out_are_windows(shop: Shop, every: str, skip: object) -> None:
+def test_what_is_left_out_are_windows(shop: Shop, every: str, skip: object, said: str) -> None:
     shop.schedule |= {"every": every, "skip": skip, "start": "2025-W02" if every == "week" else "2025-01-06"}
-    with pytest.raises(BadParameter, match=r"written like|list of windows"):
+    with pytest.raises(BadParameter, match=said):
         read_job_file(shop.write())
 
 
