@@ -75,7 +75,7 @@ def library(
             delta=delta,
             neighbors=setting.neighbors,
             candidates=universe.size,
-            kbar=kbar and kbar(setting.k),
+            options={"kbar": kbar(setting.k)} if kbar else {},
         )
         return _by(built, universe, built.mechanism.epsilon)
 
@@ -87,8 +87,8 @@ def items_first(*, delta: Fraction = DELTA, known: bool = True, half: bool = Fal
 
     def make(case: Case, setting: Setting) -> tuple[Choice, float]:
         size = case.baskets.catalogue_size if known else None
-        kept = max(LEAST_ITEMS, setting.k // 2) if half else None
-        return _chosen_by(ItemsFirst.of(replace(terms(case, setting, delta), catalogue_size=size, kbar=kept)), case)
+        kept = {"kbar": max(LEAST_ITEMS, setting.k // 2)} if half else {}
+        return _chosen_by(ItemsFirst.of(replace(terms(case, setting, delta), catalogue_size=size, options=kept)), case)
 
     return make
 
@@ -111,7 +111,7 @@ def looking(share: Fraction | None, items_per_unit: int) -> Maker:
     """Discovery with D of the caller's; in one look that gets this share of ρ, or in those of the library."""
 
     def make(case: Case, setting: Setting) -> tuple[Choice, float]:
-        way = Discover.of(replace(terms(case, setting), max_items_per_unit=items_per_unit))
+        way = Discover.of(replace(terms(case, setting), options={"max_items_per_unit": items_per_unit}))
         if share is None:
             return _chosen_by(way, case)
         rho = way.zcdp.rho

@@ -83,11 +83,13 @@ class CommandLine:
             from dpmine.ledger.charging import in_place_of
 
             said["ledger"], said["dataset"] = in_place_of(said["ledger"], said["dataset"])
-        vars(self).update(self.options)
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
+    def __getattr__(self, name: str) -> Any:
+        """An option; none is called as an attribute of this class."""
+        try:
+            return self.options[name]
+        except KeyError:
+            raise AttributeError(name) from None
 
     @cached_property
     def destination(self) -> Destination:

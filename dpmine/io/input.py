@@ -83,8 +83,8 @@ class Input:
             then say what the file is.
         database: where the query runs: "duckdb:///FILE", "sqlite:///FILE" or "postgresql://…"; "duckdb:///:memory:" for
             statements on several files.
-        encoding: of CSV files: "utf-8" (the default), "latin-1" or "windows-1252". Bytes that are none of its
-            characters become U+FFFD: an error would depend on single rows.
+        encoding: of text files: "utf-8" (the default), "latin-1", "windows-1252", "iso-8859-15", "windows-1250" or
+            "windows-1251". Bytes that are none of its characters become U+FFFD: an error would depend on single rows.
         columns: of CSV files without a header. The names of the columns, as a list or a text such as "id,item"; or how
             many there are, which are then called c1, c2, ….
         no_header: whether CSV files have no header, and as many columns as their first line has fields. This number is
@@ -147,7 +147,7 @@ class Input:
         if choices and value not in choices:
             raise BadParameter(f"`{name}` must be {' or '.join(map(repr, choices))}.")
         if self.database is not None or (self.form is not None and name not in self.form.options):
-            raise BadParameter(f"`{name}` is for CSV files: leave it out, or say `input_format='csv'`.")
+            raise BadParameter(f"`{name}` is for {_having(name)} files: leave it out, or say `input_format='csv'`.")
 
     def require_text_types(self, form: Form) -> None:
         """BadParameter for types of columns that have types in this `form`; "text" may be declared for bytes."""
@@ -343,3 +343,9 @@ class LazyRows(Protocol):
 
 Data: TypeAlias = "str | PathLike[str] | Input | ArrowStream | LazyRows | Iterable[object]"
 """What calls on transactions read: paths, frames and streams, or baskets. The arguments say which of them are used."""
+
+
+def _having(option: str) -> str:
+    """The forms of files that have an option."""
+    titles = [form.title for form in FORMS if option in form.options]
+    return " and ".join([", ".join(titles[:-1]), titles[-1]])

@@ -71,7 +71,7 @@ def top_itemset(
         size: items in the itemset: 2, or a range "2-3". Those of 6 items and more can take hours to count where long
             baskets have much in common. An interrupt ends the search at any time.
         epsilon: ε > 0, read exactly (0.1 is one tenth).
-        delta: δ in (0, 1), used by approximate mechanisms, and for supports where Gaussian noise is narrower.
+        delta: δ in [0, 1), used by approximate mechanisms, and for supports where Gaussian noise is narrower.
         catalogue: the public list of all items: a path (text or one-column Parquet), a sequence or an Arrow array.
             "from-data": the items seen; NOT private, and the guarantee says so. None: unknown.
         release_support: ε for noisy supports of what is chosen, which adds to the budget. "auto": `epsilon` is the
@@ -88,8 +88,8 @@ def top_itemset(
         kbar: how many candidates `limited_domain` and `limited_domain_permute_and_flip` keep, or how many items
             `items_first` does; public.
         max_items_per_unit: for `bounded_growth`, which needs it: every unit's data are cut to this number of items
-            (its most frequent ones) before anything is counted. For "discover": how many of its items a unit may name
-            while items are found (default 50); all of them count in supports.
+            (its most frequent ones) before anything is counted. For "discover" and "best_first": how many of its items
+            a unit may name while items are found (default 50); all of them count in supports.
         not_private: opts in to the mechanism "exact".
 
     Raises BadParameter, BadData, UnreadableFile, NotPrivate or BudgetExceeded. All parameters are checked before any

@@ -98,7 +98,7 @@ OF_SOURCE = {
     ),
     "decimal": Option("Decimal point of numbers in CSV files.", ".|,", shown="a point"),
     "encoding": Option(
-        "Encoding of CSV files; bytes that are none of its characters become U+FFFD.",
+        "Encoding of text files; bytes that are none of its characters become U+FFFD.",
         choices=ENCODINGS,
         shown=ENCODINGS[0],
     ),

@@ -128,8 +128,8 @@ TOP_ITEMSET = {
     ),
     "kbar": Option("limited-domain (both): candidates that are kept; items-first: items (public).", "N", kind=int),
     "max_items_per_unit": Option(
-        "bounded-growth: cut every unit to N items before counting; discover: how many of its items a unit may "
-        "name (default 50).",
+        "bounded-growth: cut every unit to N items before counting; discover, best-first: how many of its items a unit "
+        "may name (default 50).",
         "N",
         kind=int,
     ),

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 MECHANISMS: dict[str, type[Mechanism]] = {named.name: named.load() for named in names.MECHANISMS}
 """The class of every mechanism by its name, which is also that of its proof note."""
-_FIELDS = {"kbar": "kbar", "max_items_per_unit": "growth"}
-"""Options by the name that users give them, and the field of the mechanism that they set."""
+_OPTIONS = {option for kind in MECHANISMS.values() for option in kind.options()}
 SUCCESS = 0.95
 """The probability of choosing the best candidate for which mechanisms are compared."""
 EPSILONS = Fraction(1, 10**4), Fraction(1000)
@@ -117,19 +116,26 @@ _OTHER_NAMES = {other: named.name for named in names.MECHANISMS for other in nam
 
 def own_options(kind: type[Mechanism], options: Mapping[str, Number | None]) -> dict[str, int]:
     """The options that this mechanism has, by the names of its fields; BadParameter for any other."""
-    unknown = sorted(set(options) - set(_FIELDS))
+    unknown = sorted(set(options) - _OPTIONS)
     if unknown:
-        raise BadParameter(f"Unknown option: {', '.join(unknown)}. There are: not_private, {', '.join(_FIELDS)}.")
+        known = ", ".join(sorted({"not_private", *_OPTIONS}))
+        raise BadParameter(f"Unknown option: {', '.join(unknown)}. There are: {known}.")
     given = {name: public_count(name, value) for name, value in options.items() if value is not None}
-    foreign = [name for name in given if _FIELDS[name] not in kind.__dataclass_fields__]
-    if foreign:
-        raise BadParameter(f"{kind.name} has no option {', '.join(foreign)}: name the mechanism that has it.")
+    for option in given.keys() - kind.options():
+        raise no_option(kind.name, option)
     if kind.needs_bounded_units and not given:
         raise BadParameter(
             f"{kind.name} has a guarantee only where a unit supports few candidates: give max_items_per_unit, such "
             "as 20 (`max_items_per_unit=20`)."
         )
-    return {_FIELDS[name]: value for name, value in given.items()}
+    return {kind.options()[name]: value for name, value in given.items()}
+
+
+def no_option(name: str, option: str, others: Iterable[str] = ()) -> BadParameter:
+    """That an option is none of this mechanism, and which have it, of all mechanisms and of `others`."""
+    having = [*(kind.name for kind in MECHANISMS.values() if option in kind.options()), *others]
+    choices = " or ".join(f"`mechanism={each!r}`" for each in having)
+    return BadParameter(f"mechanism {name!r} has no option {option}: leave it out, or say {choices}.")
 
 
 def recommend(

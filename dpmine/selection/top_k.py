@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, exp, expm1, log
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from dpmine.errors import BadParameter
@@ -22,10 +23,22 @@ from dpmine.selection.draws import noisy_order
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR, LimitedDomain
 from dpmine.selection.mechanisms.mechanism import ListWay
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, NoisyMaxMechanism
-from dpmine.selection.recommend import DECAY, MECHANISMS, Shape, kind_of, least, own_options, recommended, stylised
+from dpmine.selection.recommend import (
+    DECAY,
+    MECHANISMS,
+    Shape,
+    kind_of,
+    least,
+    no_option,
+    own_options,
+    recommended,
+    stylised,
+)
 from dpmine.selection.universes.protocol import Remaining
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from dpmine.exact.bits import BitSource
     from dpmine.selection.distributions.profile import Profile
     from dpmine.selection.mechanisms.mechanism import Mechanism
@@ -272,8 +285,7 @@ def build_top_k(
     neighbors: Neighbors,
     candidates: int | None,
     not_private: bool = False,
-    kbar: int | None = None,
-    max_items_per_unit: int | None = None,
+    options: Mapping[str, int] = MappingProxyType({}),
 ) -> TopK:
     """The choice of `count` ≥ 1 candidates by the mechanism of that name, within (ε, δ) in all, ε > 0, δ in [0, 1).
 
@@ -284,37 +296,38 @@ def build_top_k(
 
     def made(mechanism: str) -> TopK:
         kind = kind_of(mechanism, not_private=not_private)
-        options = own_options(kind, {"kbar": kbar, "max_items_per_unit": max_items_per_unit})
         slack = probability("delta", delta) if kind.approximate else Fraction(0)
-        return _of(kind(epsilon, slack, neighbors, **options), count, delta, kbar)
+        return _of(kind(epsilon, slack, neighbors, **own_options(kind, options)), count, delta, options.get("kbar"))
 
     if name != AUTO:
         return made(name)
     if count == 1:
         chosen = recommended(epsilon, delta, neighbors, candidates)
         return replace(made(chosen.mechanism), reason=chosen.reason)
-    rivals = [made(each) for each in in_one_shot(delta, candidates, kbar=kbar)]
+    rivals = [made(each) for each in in_one_shot(delta, candidates, options)]
     best = min(rivals, key=lambda rival: rival.lead(candidates or 1))
     lead = f"about {ceil(best.lead(candidates or 1)):,} over {best.lead_over()}"
     reason = f"auto uses {best.name}, which needs the smallest lead to choose {count} at once: {lead}."
     return replace(best, reason=reason)
 
 
-def in_one_shot(delta: Fraction, candidates: int | None, *, kbar: int | None = None) -> list[str]:
+def in_one_shot(delta: Fraction, candidates: int | None, options: Iterable[str] = ()) -> list[str]:
     """The mechanisms that choose k candidates at once and can be used here; peeling divides the budget without a gain.
 
-    `kbar` is an option of some of them: where it is given, only these. Raises BadParameter where none is left.
+    Only those that have all of these options. Raises BadParameter where none is left.
     """
     found = [
-        kind.name
+        kind
         for kind in MECHANISMS.values()
         if kind.list_way is not ListWay.PEELING
         if (delta or not kind.approximate) and (candidates is not None or not kind.needs_catalogue)
-        if kbar is None or "kbar" in kind.__dataclass_fields__
     ]
     if not found:
         raise BadParameter(NO_DELTA)
-    return found
+    for option in options:
+        if not any(option in kind.options() for kind in found):
+            raise no_option(AUTO, option)
+    return [kind.name for kind in found if kind.options().keys() >= set(options)]
 
 
 def _of(mechanism: Mechanism, count: int, delta: Fraction, kbar: int | None) -> TopK:

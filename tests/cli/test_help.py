@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
+from dpmine_cli.line import CommandLine
 from dpmine_cli.options import OPTIONS
 from dpmine_cli.program import group
 from pyarrow.feather import write_feather
@@ -334,3 +335,9 @@ def test_all_commands_and_the_mechanisms_are_tried() -> None:
     tried = {choice for command, flag, choice in OFFERED if (command, flag) == ("hypothesis", "--mechanism")}
     assert {"auto", "exponential", "stable-maximiser", "exact"} < tried
     assert ("plan", "--format", "csv") not in OFFERED
+
+
+def test_no_option_is_called_as_what_a_command_line_has() -> None:
+    """It would not be read."""
+    own = set(dir(CommandLine)) | {"options"}
+    assert {name: own & table.keys() for name, table in OPTIONS.items() if own & table.keys()} == {}

@@ -82,7 +82,7 @@ def test_types_are_declared(tmp_path: Path) -> None:
     assert lists(path, types="items=int64") == [[1, 2, None]]
     with pytest.raises(BadData, match="`types` name a column 'item'"):
         lists(path, types="item=int64")
-    with pytest.raises(BadParameter, match="`quotes` is for CSV files"):
+    with pytest.raises(BadParameter, match="`quotes` is for CSV and TSV files"):
         lists(path, quotes="none")
 
 

@@ -87,8 +87,8 @@ def test_files_with_other_numbers_of_columns(tmp_path: Path) -> None:
         ({"columns": [1, 2]}, "`columns` must be names"),
         ({"columns": "a,a"}, "`columns` must be different names"),
         ({"columns": 2, "no_header": True}, "leave out `no_header=True`"),
-        ({"columns": 2, "input_format": "parquet"}, "`columns` is for CSV files"),
-        ({"no_header": True, "input_format": "baskets"}, "`no_header` is for CSV files"),
+        ({"columns": 2, "input_format": "parquet"}, "`columns` is for CSV and TSV files"),
+        ({"no_header": True, "input_format": "baskets"}, "`no_header` is for CSV and TSV files"),
     ],
 )
 def test_what_contradicts_itself(given: dict[str, Any], expected: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,14 +21,16 @@ from support.oracles.laws import OF_MECHANISMS
 
 import dpmine
 from dpmine.itemsets.ways.registry import ByMechanism, loaded_ways
-from dpmine.itemsets.ways.way import Way
+from dpmine.itemsets.ways.way import OPTIONS, Way
 from dpmine.models.private_estimator import PrivateEstimator
 from dpmine.options.names import FORMS, Registered, typed_names
 from dpmine.options.tables import TOP_ITEMSET
+from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.kinds import KINDS
 from dpmine.selection.mechanisms.mechanism import Mechanism
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
-from dpmine.selection.recommend import _FIELDS, MECHANISMS
+from dpmine.selection.recommend import MECHANISMS
+from dpmine.selection.top_k import build_top_k
 from fuzz.kernels import SHAPES
 
 if TYPE_CHECKING:
@@ -50,7 +53,8 @@ def lacking(name: str, kind: type[Mechanism | Way]) -> list[str]:
         "a broken twin": has_twin(kind),
         "its name in --mechanism": typed_names(name) in re.split(r"[ ,.]+", TOP_ITEMSET["mechanism"].help),
         "a sentence for help()": not issubclass(kind, Way) or f'- "{name}": ' in (dpmine.top_itemset.__doc__ or ""),
-        "options for its fields": issubclass(kind, Way) or set(OWN_FIELDS) >= own_fields(kind),
+        "options that users can give": own_options(kind) <= {*OPTIONS} & TOP_ITEMSET.keys(),
+        "lists by its own draws": issubclass(kind, Way) or name not in MECHANISMS or builds_its_own(name, kind),
         "a line of the page": re.search(rf"`(?:{name}|{typed_names(name)})`", CHOOSING) is not None,
     }
     return [what for what, is_there in found.items() if not is_there]
@@ -70,13 +74,26 @@ def has_twin(kind: type[Mechanism | Way]) -> bool:
     return any(issubclass(twin, kind) and twin is not kind for twin, _ in broken.CASES)
 
 
-def own_fields(kind: type[Mechanism]) -> set[str]:
-    """What it has beside ε, δ and the relation."""
-    return {field.name for field in fields(kind)} - {field.name for field in fields(Mechanism)}
+def own_options(kind: type[Mechanism | Way]) -> set[str]:
+    """Its options as users name them; of a field of a mechanism that none sets, the field."""
+    if issubclass(kind, Way):
+        return set(kind.options)
+    own = {field.name for field in fields(kind)} - {field.name for field in fields(Mechanism)}
+    return own - {*kind.options().values()} | kind.options().keys()
 
 
-OWN_FIELDS = [field for option, field in _FIELDS.items() if option in TOP_ITEMSET]
-"""The fields that users can set."""
+def builds_its_own(name: str, kind: type[Mechanism]) -> bool:
+    """Whether lists under its name are chosen by it, as its `list_way` says."""
+    top_k = build_top_k(
+        name,
+        count=2,
+        epsilon=Fraction(1),
+        delta=Fraction(1, 10**6),
+        neighbors=Neighbors.ADD_REMOVE,
+        candidates=9,
+        options=dict.fromkeys(kind.options(), 5),
+    )
+    return isinstance(top_k.mechanism, kind)
 
 
 def lacking_of_form(form: Form) -> list[str]:
@@ -176,7 +193,13 @@ class ToyWay(ByMechanism):
 
 
 def test_all_that_is_missing_is_named() -> None:
-    rest = ["an oracle", "a broken twin", "its name in --mechanism", "options for its fields", "a line of the page"]
+    rest = [
+        "an oracle",
+        "a broken twin",
+        "its name in --mechanism",
+        "options that users can give",
+        "a line of the page",
+    ]
     assert lacking("toy", Toy) == ["a proof note", *rest]
     rest[3] = "a sentence for help()"
     assert lacking("toy_way", ToyWay) == ["a proof note", *rest]

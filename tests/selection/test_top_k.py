@@ -44,7 +44,7 @@ NONE = Fraction(0)
 
 
 def build(name: str, count: int, **changes: Any) -> TopK:
-    options = {"max_items_per_unit": 4} if name == "bounded_growth" else {}
+    options = {"options": {"max_items_per_unit": 4}} if name == "bounded_growth" else {}
     given = {"epsilon": 1, "delta": "1e-6", "neighbors": REPLACE, "candidates": None, **options, **changes}
     budget = {parameter: Fraction(given[parameter]) for parameter in ("epsilon", "delta")}
     return build_top_k(name, count=count, not_private=name == "exact", **(given | budget))
@@ -196,8 +196,8 @@ def test_a_level_that_is_cut_is_drawn_as_a_whole() -> None:
 @pytest.mark.parametrize(("count", "kbar"), [(2, 1), (10, 9)])
 def test_more_wanted_than_kept_is_refused(count: int, kbar: int) -> None:
     with pytest.raises(BadParameter, match="kbar must be at least"):
-        build("limited_domain", count, kbar=kbar)
-    assert build("limited_domain", count, kbar=count).count == count
+        build("limited_domain", count, options={"kbar": kbar})
+    assert build("limited_domain", count, options={"kbar": count}).count == count
 
 
 # Peeling
@@ -391,10 +391,10 @@ def test_auto_of_more_without_a_catalogue() -> None:
 
 
 WRONG_OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
-    "kbar": ("exponential", {"kbar": 9}, "has no option kbar"),
-    "cut": ("limited_domain", {"max_items_per_unit": 9}, "has no option max_items_per_unit"),
-    "auto": ("auto", {"max_items_per_unit": 9}, "has no option max_items_per_unit"),
-    "no cut": ("bounded_growth", {"max_items_per_unit": None}, "give max_items_per_unit"),
+    "kbar": ("exponential", {"options": {"kbar": 9}}, "has no option kbar"),
+    "cut": ("limited_domain", {"options": {"max_items_per_unit": 9}}, "has no option max_items_per_unit"),
+    "auto": ("auto", {"options": {"max_items_per_unit": 9}}, "has no option max_items_per_unit"),
+    "no cut": ("bounded_growth", {"options": {}}, "give max_items_per_unit"),
     "no such mechanism": ("median", {}, "mechanism must be one of: auto, "),
     **{f"no delta for {name}": (name, {"delta": "0"}, "delta must") for name in APPROXIMATE},
 }

@@ -77,7 +77,7 @@ class FrequentRequest:
             Neighbors.parse(query.neighbors),
             (1, _max_size(query.max_size, items)),
             items,
-            max_items_per_unit=query.max_items_per_unit,
+            options={} if query.max_items_per_unit is None else {"max_items_per_unit": query.max_items_per_unit},
         )
         if terms.count > (most := min(MOST_PLACES, terms.candidates or MOST_PLACES)):
             raise BadParameter(f"`k` must be at most {most:,}, and no more than a catalogue has itemsets.")

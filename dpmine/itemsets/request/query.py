@@ -10,7 +10,7 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.release.rules import LiftOf, number_of_units
 from dpmine.itemsets.release.supports import MOST_ITEMS, BudgetSplit, most_counts
 from dpmine.itemsets.ways.registry import build_way
-from dpmine.itemsets.ways.way import ListTerms
+from dpmine.itemsets.ways.way import OPTIONS, ListTerms
 from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import (
     Sizes,
@@ -71,7 +71,7 @@ class Query:
 
     def terms(self, items: pa.Array | None, sizes: tuple[int, int]) -> ListTerms:
         """Those of choosing, with all of ε; a way that is built gets its part. Raises BadParameter."""
-        count, most = whole(_K, self.k), self.max_items_per_unit
+        count = whole(_K, self.k)
         if count > MOST_PLACES:
             raise BadParameter(f"{_K} must be at most {MOST_PLACES:,}.")
         return ListTerms(
@@ -82,8 +82,7 @@ class Query:
             sizes,
             None if items is None else len(items),
             from_data=is_from_data(self.catalogue),
-            kbar=None if self.kbar is None else public_count("kbar", self.kbar),
-            max_items_per_unit=None if most is None else whole("max_items_per_unit", most),
+            options={name: public_count(name, given) for name in OPTIONS if (given := getattr(self, name)) is not None},
             mechanism=plain_name(self.mechanism),
             not_private=self.not_private,
             unions=self.lift_of is not None,
@@ -148,13 +147,13 @@ class Request:
     @property
     def cut(self) -> int | None:
         """The number of items to which every unit is cut before anything is counted; None for no cut."""
-        return None if self.way.finds_items else self.terms.max_items_per_unit
+        return None if self.way.finds_items else self.terms.options.get("max_items_per_unit")
 
     def another_way(self, mechanism: str, epsilon: Fraction) -> Way:
         """What would choose at another mechanism or another ε, all else as asked. Raises BadParameter."""
         terms = replace(self.terms, mechanism=mechanism, epsilon=positive("epsilon", epsilon))
         if mechanism != self.way.name:
-            terms = replace(terms, kbar=None, max_items_per_unit=None)
+            terms = replace(terms, options={})
         return _built(terms, self.query.release_support)[0]
 
 

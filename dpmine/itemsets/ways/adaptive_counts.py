@@ -153,7 +153,8 @@ class AdaptiveCounts:
         Without δ, which needs public items, all noise is Laplace noise.
         """
         slack = Fraction(0) if terms.catalogue_size is not None else terms.delta / 2
-        noise, most = _noise(terms.epsilon, terms.delta - slack), items_per_unit(terms.max_items_per_unit)
+        noise = _noise(terms.epsilon, terms.delta - slack)
+        most = items_per_unit(terms.options.get("max_items_per_unit"))
         counting = cls(terms.sizes, k, noise, slack, terms.neighbors, most, support)
         _ = counting.discovery  # before anything is charged
         return counting

@@ -46,8 +46,6 @@ class ListAtOnce(Way):
                 f"{name} chooses among all itemsets of a public catalogue: give catalogue (`catalogue=FILE`), or use "
                 "a mechanism that needs no catalogue, such as discover."
             )
-        if terms.kbar is not None or terms.max_items_per_unit is not None:
-            return f"{name} has no option kbar or max_items_per_unit: leave them out."
         if terms.count > cls.most_places:
             return f"{name} lists at most {cls.most_places:,} itemsets: ask for fewer, or use items_first."
         return None

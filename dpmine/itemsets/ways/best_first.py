@@ -49,14 +49,13 @@ class BestFirst(Way):
 
     finds_items: ClassVar[bool] = True
     releases_supports: ClassVar[bool] = True
+    options: ClassVar[frozenset[str]] = frozenset({"max_items_per_unit"})
 
     @classmethod
     def suits(cls, terms: ListTerms) -> str | None:
         """With some δ, or a public catalogue."""
         if terms.from_data:
             return f"{BEST_FIRST} finds the items by itself: leave the catalogue out, or give a public one."
-        if terms.kbar is not None:
-            return f"{BEST_FIRST} has no option kbar: it keeps as many items as it finds."
         if terms.unions:
             return f"{BEST_FIRST} counts no unions of baskets: leave `lift_of` out, or name another mechanism."
         if terms.count > MOST_PLACES:

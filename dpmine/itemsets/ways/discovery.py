@@ -251,14 +251,13 @@ class Discover(ByItems):
     """What chooses them in place of a shot; None after as many looks as leave enough for the shot."""
 
     finds_items: ClassVar[bool] = True
+    options: ClassVar[frozenset[str]] = frozenset({"max_items_per_unit"})
 
     @classmethod
     def suits(cls, terms: ListTerms) -> str | None:
         """Where the items are not public."""
         if terms.has_catalogue:
             return f"{DISCOVER} is for items that are not public: leave the catalogue out, or the mechanism."
-        if terms.kbar is not None:
-            return f"{DISCOVER} has no option kbar: it keeps as many items as it finds."
         return None if terms.delta else NO_DELTA
 
     @classmethod
@@ -280,7 +279,7 @@ class Discover(ByItems):
         part = rho / (sum(_LOOKS) + _REST)
         places = _TIMES_THE_PLACES * count
         enough = max(_ENOUGH, least(lambda items: itemset_count(items, terms.sizes) >= places, start=1))
-        most = items_per_unit(terms.max_items_per_unit)
+        most = items_per_unit(terms.options.get("max_items_per_unit"))
         discovery = Discovery(part * sum(_LOOKS), named, neighbors, most, _LOOKS, enough)
         left = [rho - part * spent for spent in accumulate(_LOOKS)]
         shots = tuple(_shot(count, rest, neighbors) for rest in left)

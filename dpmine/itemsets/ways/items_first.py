@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from dpmine.itemsets.ways.universe import itemset_count
 from dpmine.itemsets.ways.way import Chosen, Noise, Way
@@ -89,11 +89,11 @@ class ItemsFirst(ByItems):
     items: TopK
     last: OneShot
 
+    options: ClassVar[frozenset[str]] = frozenset({"kbar"})
+
     @classmethod
     def suits(cls, terms: ListTerms) -> str | None:
         """Where the items that are kept have as many itemsets as are wanted."""
-        if terms.max_items_per_unit is not None:
-            return f"{ITEMS_FIRST} has no option max_items_per_unit: name the mechanism that has it."
         if itemset_count(_kept(terms), terms.sizes) < terms.count:
             return "kbar, the number of items that items_first keeps, allows fewer itemsets than `k`."
         return None
@@ -107,12 +107,12 @@ class ItemsFirst(ByItems):
     def advantage(cls, terms: ListTerms) -> str | None:
         """In lists of some places out of a large catalogue."""
         large = terms.catalogue_size is None or terms.catalogue_size >= _TIMES_THE_ITEMS * terms.count
-        is_left_out = cls.only_by_name(terms) or terms.kbar is not None or not large
+        is_left_out = cls.only_by_name(terms) or bool(terms.options) or not large
         return None if is_left_out or not _finds_more(terms) else _REASON
 
     @classmethod
     def of(cls, terms: ListTerms) -> Self:
-        """`terms.kbar` is m, by default k + 10."""
+        """The option kbar is m, by default k + 10."""
         count, epsilon, delta, neighbors = terms.count, terms.epsilon, terms.delta, terms.neighbors
         number, is_public = _kept(terms), terms.catalogue_size is not None
         rest = delta if is_public else probability("delta", delta) / 2
@@ -172,7 +172,7 @@ def _finds_more(terms: ListTerms) -> bool:
 
 def _kept(terms: ListTerms) -> int:
     """m, at most the number of items of a public catalogue."""
-    wanted = terms.count + _MORE_ITEMS if terms.kbar is None else terms.kbar
+    wanted = terms.options.get("kbar", terms.count + _MORE_ITEMS)
     return wanted if terms.catalogue_size is None else min(wanted, terms.catalogue_size)
 
 

@@ -15,10 +15,12 @@ from dpmine.itemsets.ways.way import Chosen, Way
 from dpmine.options import names
 from dpmine.options.names import AUTO
 from dpmine.selection.advice import needed
-from dpmine.selection.recommend import MECHANISMS, unknown
+from dpmine.selection.recommend import MECHANISMS, no_option, unknown
 from dpmine.selection.top_k import build_top_k, in_one_shot
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.ways.universe import ItemsetUniverse
     from dpmine.itemsets.ways.way import ListTerms
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 WAYS = {named.name: named for named in names.WAYS}
 """Those with a name of their own, loaded when they are needed; every mechanism is one, too."""
+_OF_MECHANISMS = {option for kind in MECHANISMS.values() if not kind.needs_bounded_units for option in kind.options()}
+"""Options of mechanisms that "auto" may take."""
 _NO_CATALOGUE = (
     "{} chooses among all itemsets of a public catalogue, because the items seen in the data are private: give "
     "catalogue (`catalogue=FILE`), or give up privacy with `catalogue='from-data'`, or use a "
@@ -65,8 +69,7 @@ class ByMechanism(Way):
             neighbors=terms.neighbors,
             candidates=candidates,
             not_private=terms.not_private,
-            kbar=terms.kbar,
-            max_items_per_unit=_itemsets_per_unit(terms),
+            options=_options(terms),
         )
         budget = top_k.count, top_k.epsilon, top_k.delta, top_k.neighbors
         return cls(*budget, top_k, candidates, reason=top_k.reason)
@@ -117,14 +120,14 @@ class ByMechanism(Way):
         return Chosen(self.top_k.choose(universe, bits=bits))
 
 
-def _itemsets_per_unit(terms: ListTerms) -> int | None:
-    """How many itemsets of the sizes a unit of `max_items_per_unit` items supports at most."""
-    if terms.max_items_per_unit is None:
-        return None
-    supported = itemset_count(terms.max_items_per_unit, terms.sizes)
-    if not supported:
-        raise BadParameter("max_items_per_unit must be at least the size of the itemsets.")
-    return supported
+def _options(terms: ListTerms) -> dict[str, int]:
+    """As a mechanism takes them: a unit of n items supports at most as many itemsets as n items have."""
+    options = dict(terms.options)
+    if "max_items_per_unit" in options:
+        options["max_items_per_unit"] = itemset_count(options["max_items_per_unit"], terms.sizes)
+        if not options["max_items_per_unit"]:
+            raise BadParameter("max_items_per_unit must be at least the size of the itemsets.")
+    return options
 
 
 def loaded_ways() -> dict[str, type[Way]]:
@@ -139,20 +142,36 @@ def build_way(terms: ListTerms) -> Way:
     Raises BadParameter where there is none of that name, or it cannot be used; NotPrivate for "exact" without opt-in.
     """
     if terms.mechanism == AUTO:
-        for each in loaded_ways().values() if terms.count > 1 else ():
-            if each.suits(terms) is None and (advantage := each.advantage(terms)):
+        for each in _fit(terms) if terms.count > 1 else ():
+            if advantage := each.advantage(terms):
                 return replace(each.of(terms), reason=advantage)
+        _require_options(terms, _OF_MECHANISMS)
         return ByMechanism.of(terms)
     if terms.mechanism not in {*WAYS, *MECHANISMS}:
         raise unknown(terms.mechanism, (AUTO, *sorted(WAYS), *MECHANISMS))
     kind: type[Way] = WAYS[terms.mechanism].load() if terms.mechanism in WAYS else ByMechanism
+    _require_options(terms, MECHANISMS[terms.mechanism].options() if kind is ByMechanism else kind.options)
     if why_not := kind.suits(terms):
         raise BadParameter(why_not)
     return kind.of(terms)
 
 
+def _fit(terms: ListTerms) -> Iterator[type[Way]]:
+    """The ways with a name of their own that can be used."""
+    fit = (kind for kind in loaded_ways().values() if terms.options.keys() <= kind.options)
+    return (kind for kind in fit if kind.suits(terms) is None)
+
+
+def _require_options(terms: ListTerms, options: Collection[str]) -> None:
+    """BadParameter where an option is given that is none of these."""
+    for option in terms.options:
+        if option not in options:
+            having = [way for way, kind in loaded_ways().items() if option in kind.options]
+            raise no_option(terms.mechanism, option, having)
+
+
 def rivals(terms: ListTerms) -> list[Way]:
     """What "auto" compares on these terms: ways, and mechanisms that choose in one shot."""
-    fit = (kind for kind in loaded_ways().values() if kind.suits(terms) is None and not kind.only_by_name(terms))
-    shots = in_one_shot(terms.delta, terms.candidates, kbar=terms.kbar)
+    fit = (kind for kind in _fit(terms) if not kind.only_by_name(terms))
+    shots = in_one_shot(terms.delta, terms.candidates, terms.options)
     return [*(kind.of(terms) for kind in fit), *(ByMechanism.of(replace(terms, mechanism=name)) for name in shots)]

@@ -18,12 +18,17 @@ from dpmine.privacy import Guarantee
 from dpmine.selection.top_k import OneShot
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from fractions import Fraction
 
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.release.supports import SupportRelease
     from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
     from dpmine.privacy import Neighbors, Zcdp
+
+
+OPTIONS = ("kbar", "max_items_per_unit")
+"""How many candidates or items are kept; of a unit's items, how many may count or be named. Public numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +43,7 @@ class ListTerms:
         sizes: the smallest and the largest size.
         catalogue_size: how many items the public catalogue has; None where there is none.
         from_data: whether the items seen in the data are taken for public, which is not private.
-        kbar: how many candidates or items are kept; None for the way's own number.
-        max_items_per_unit: of a unit's items, how many may count or be named; None for the way's own number.
+        options: those that some ways alone have, where they are given; see `OPTIONS`.
         mechanism: the way's name, or the mechanism's.
         not_private: whether what is not private was opted in to.
         unions: whether supports of the units' unions are to be released, too.
@@ -52,8 +56,7 @@ class ListTerms:
     sizes: tuple[int, int] = (2, 2)
     catalogue_size: int | None = None
     from_data: bool = False
-    kbar: int | None = None
-    max_items_per_unit: int | None = None
+    options: Mapping[str, int] = field(default_factory=dict)
     mechanism: str = AUTO
     not_private: bool = False
     unions: bool = False
@@ -107,6 +110,8 @@ class Way(ABC):
     neighbors: Neighbors
     reason: str = field(default="", kw_only=True, compare=False)
 
+    options: ClassVar[frozenset[str]] = frozenset()
+    """Which of `OPTIONS` it has; others are rejected before it is asked."""
     finds_items: ClassVar[bool] = False
     """Whether it finds the items by itself; `max_items_per_unit` then says how many a unit may name, and cuts no data.
     """

@@ -5,7 +5,7 @@ Proof: docs/proofs/selection/bounded_growth.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import expm1, inf, log, log1p
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -39,7 +39,7 @@ class BoundedGrowth(Mechanism):
     Source: after Beimel, Nissim & Stemmer 2013 (the choosing mechanism).
     """
 
-    growth: int
+    growth: int = field(metadata={"option": "max_items_per_unit"})
 
     name: ClassVar[str] = "bounded_growth"
     needs_counts: ClassVar[bool] = True

@@ -6,7 +6,7 @@ Proofs: docs/proofs/selection/limited_domain.md and limited_domain_permute_and_f
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import exp, log
 from typing import TYPE_CHECKING, ClassVar, Generic, Self
 
@@ -42,7 +42,7 @@ class KeptDomain(Mechanism):
     padded with dummies of score 0, more than k̄, first among zeros; a dummy drawn is nothing.
     """
 
-    kbar: int = DEFAULT_KBAR
+    kbar: int = field(default=DEFAULT_KBAR, metadata={"option": "kbar"})
 
     needs_counts: ClassVar[bool] = True
     tail: ClassVar[int]

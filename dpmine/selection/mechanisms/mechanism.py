@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
@@ -105,6 +105,11 @@ class Mechanism(ABC):
     def scale(self) -> Fraction:
         """u/ε, in units of the sensitivity: noise of this scale on one score, or on all, is ε-private."""
         return self.unit / self.epsilon
+
+    @classmethod
+    def options(cls) -> dict[str, str]:
+        """Its own options by the name that users give them, and the field that each sets."""
+        return {each.metadata["option"]: each.name for each in fields(cls) if "option" in each.metadata}
 
     @property
     def candidates_per_unit(self) -> int | None:

@@ -72,8 +72,8 @@ def test_longer_lists_and_other_relations_need_more(name: str) -> None:
     ("changes", "words"),
     [
         ({"catalogue_size": None}, "public catalogue"),
-        ({"kbar": 5}, "no option kbar"),
-        ({"max_items_per_unit": 5}, "max_items_per_unit"),
+        ({"options": {"kbar": 5}}, "no option kbar"),
+        ({"options": {"max_items_per_unit": 5}}, "max_items_per_unit"),
         ({"count": 1001, "catalogue_size": 1000}, "lists at most"),
     ],
 )

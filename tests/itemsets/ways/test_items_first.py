@@ -63,7 +63,9 @@ def peeled(scores: dict[Any, int], count: int, rate: float) -> dict[tuple[Any, .
 @pytest.mark.statistical
 def test_law_of_the_list() -> None:
     """Against both stages enumerated. Chi^2 of 1,000 draws at a nominal 1e-9."""
-    way = ItemsFirst.of(ListTerms(2, Fraction(6), Fraction(0), Neighbors.ADD_REMOVE, (2, 2), ITEMS, kbar=3))
+    way = ItemsFirst.of(
+        ListTerms(2, Fraction(6), Fraction(0), Neighbors.ADD_REMOVE, (2, 2), ITEMS, options={"kbar": 3})
+    )
     pairs, singles = all_supports(UNITS, 2), all_supports(UNITS, 1)
     rates = [float(stage.round_epsilon) for stage in (way.items, way.itemsets) if isinstance(stage, OneShot)]
     expected: dict[Any, float] = {}
@@ -80,7 +82,9 @@ def test_law_of_the_list() -> None:
 @pytest.mark.parametrize("public", [True, False])
 def test_a_large_budget_finds_the_best(public: bool) -> None:
     size = ITEMS if public else None
-    way = ItemsFirst.of(ListTerms(2, Fraction(4000), Fraction(1, 10**6), Neighbors.REPLACE_ONE, (2, 3), size, kbar=3))
+    way = ItemsFirst.of(
+        ListTerms(2, Fraction(4000), Fraction(1, 10**6), Neighbors.REPLACE_ONE, (2, 3), size, options={"kbar": 3})
+    )
     chosen = way.choose(universe(UNITS, ITEMS, range(2, 4), public=public), bits=SystemBits())
     assert chosen.itemsets == ((0, 1), (1, 2))
 

@@ -40,8 +40,12 @@ def test_a_way_in_the_registry_is_known_by_name_to_auto_and_to_the_planner() -> 
     assert build_way(TERMS).name == "discover"
     row = next(row for row in plan_list(20).rows if row.mechanism == "toy")
     assert (row.lead, row.right_from, row.rounds) == (4, 7, "no rounds")
-    with pytest.raises(BadParameter, match="toy keeps nothing: leave kbar out"):
+    with pytest.raises(BadParameter, match="toy lists at most 100 itemsets"):
+        dpmine.top_itemsets(BASKETS, 101, mechanism="toy")
+    with pytest.raises(BadParameter, match=r"'toy' has no option kbar: .* or `mechanism='items_first'`"):
         dpmine.top_itemsets(BASKETS, mechanism="toy", kbar=3)
+    with pytest.raises(BadParameter, match=r"'auto' has no option max_items_per_unit: .* `mechanism='best_first'`"):
+        dpmine.top_itemsets(BASKETS, catalogue=list("abcdefgh"), max_items_per_unit=3)
     with pytest.raises(BadParameter, match=f"one of: auto, {', '.join(sorted(registry.WAYS))}"):
         dpmine.top_itemsets(BASKETS, mechanism="unheard-of")
 

@@ -28,7 +28,7 @@ class Toy(Way):
 
     @classmethod
     def suits(cls, terms: ListTerms) -> str | None:
-        return "toy keeps nothing: leave kbar out." if terms.kbar else None
+        return "toy lists at most 100 itemsets: ask for fewer." if terms.count > 100 else None
 
     @classmethod
     def advantage(cls, terms: ListTerms) -> str | None:

@@ -248,7 +248,7 @@ def two_at_once(kind: type[ListAtOnce], relation: Neighbors) -> ListAtOnce:
 
 def items_first(relation: Neighbors) -> ItemsFirst:
     """One pair of two items of three, ε = 1."""
-    return ItemsFirst.of(ListTerms(1, ONE, NONE, relation, (2, 2), ITEMS, kbar=2))
+    return ItemsFirst.of(ListTerms(1, ONE, NONE, relation, (2, 2), ITEMS, options={"kbar": 2}))
 
 
 def discover(relation: Neighbors) -> Discover:
