@@ -20,6 +20,7 @@ from sqlalchemy.pool import NullPool
 
 from dpmine.errors import BadLedger, NoLedger, NotReady
 from dpmine.io.atomic import is_file
+from dpmine.ledger.read_only import opened_to_read
 from dpmine.ledger.tables import has_ledger, make_tables
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Database:
         An SQLite file may be one that this user cannot write.
         """
         with self._explained():
-            engine = self._connected(create=False).execution_options(**{_READS: True})
+            engine = self._connected(create=False, to_read=True).execution_options(**{_READS: True})
             with engine.begin() as connection:
                 if not has_ledger(connection):
                     raise self._none()
@@ -134,7 +135,7 @@ class Database:
     def _on_file(self) -> bool:
         return self._url.get_backend_name() == _SQLITE
 
-    def _connected(self, *, create: bool) -> Engine:
+    def _connected(self, *, create: bool, to_read: bool = False) -> Engine:
         """The engine of this process. An SQLite file is made by a grant only, not by looking for one."""
         if self._on_file and not create and not os.path.exists(str(self._url.database)):  # noqa: PTH110 (never raises)
             raise self._none()
@@ -143,7 +144,10 @@ class Database:
         if self._on_file and create:
             _make_private(str(self._url.database))
         if self._on_file:
-            return _file_engine(self._url, read_only=not _may_write(str(self._url.database)))
+            read_only = not _may_write(str(self._url.database))
+            if read_only and not to_read:
+                raise BadLedger(f"The ledger at {self} cannot be used: it is read-only. Nothing was run.")
+            return _file_engine(self._url, read_only=read_only)
         if self._engine is None:
             self._engine = _server_engine(self._url)
             _ENGINES.add(self._engine)
@@ -196,7 +200,7 @@ def _absolute(path: str) -> str:
 def _file_engine(url: URL, *, read_only: bool) -> Engine:
     """One for all that open this file, with the statements that it has compiled; it keeps no connection."""
     if read_only:
-        engine = create_engine(url, creator=partial(_opened_to_read, Path(str(url.database))), poolclass=NullPool)
+        engine = create_engine(url, creator=partial(opened_to_read, Path(str(url.database))), poolclass=NullPool)
     else:
         engine = create_engine(url, connect_args={"timeout": _WAIT}, poolclass=NullPool)
         event.listen(engine, "connect", _prepare_sqlite)
@@ -214,17 +218,10 @@ def _server_engine(url: URL) -> Engine:
     return engine
 
 
-def _opened_to_read(path: Path) -> sqlite3.Connection:
-    """SQLite would put files beside the ledger that its owner cannot write; without a log of changes it needs none."""
-    path = Path(os.path.realpath(path))  # where SQLite has its log
-    whole = "" if os.path.exists(f"{path}-wal") else "&immutable=1"  # noqa: PTH110 (never raises)
-    return sqlite3.connect(f"{path.as_uri()}?mode=ro{whole}", uri=True, timeout=_WAIT, isolation_level=None)
-
-
 def _may_write(path: str) -> bool:
-    """Whether this user may write the file, and others beside it."""
+    """Whether this user may write the file, and others beside it; SQLite says why one that is not there is not made."""
     real = os.path.realpath(path)
-    return os.access(real, os.W_OK) and os.access(Path(real).parent, os.W_OK)
+    return not os.path.exists(real) or (os.access(real, os.W_OK) and os.access(Path(real).parent, os.W_OK))  # noqa: PTH110
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:

@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from ledger.guarantees import guarantee
 
-from dpmine.ledger.database import _opened_to_read
+from dpmine.errors import BadLedger
 from dpmine.ledger.ledger import Ledger
+from dpmine.ledger.read_only import opened_to_read
 from dpmine.ledger.tables import HISTORY
 
 READ_ONLY = """
@@ -91,7 +92,55 @@ def test_a_link_to_a_ledger_is_shown_with_the_log_beside_the_ledger(file: Path, 
         Ledger(f"sqlite:///{file}").charge("shop", guarantee("1/100", unit="who"), job="")
         link = tmp_path / "link.db"
         link.symlink_to(file)
-        with closing(_opened_to_read(link)) as by_link, closing(_opened_to_read(file)) as by_name:
+        with closing(opened_to_read(link)) as by_link, closing(opened_to_read(file)) as by_name:
             found = [list(each.execute(f"SELECT * FROM {HISTORY.name}")) for each in (by_link, by_name)]
     assert found[0] == found[1]
     assert len(found[0]) == 2
+
+
+def entries(connection: sqlite3.Connection) -> int:
+    (number,) = connection.execute(f"SELECT count(*) FROM {HISTORY.name}").fetchone()
+    return int(number)
+
+
+def test_one_state_is_read_whatever_is_charged_meanwhile(file: Path) -> None:
+    """And the writer, which ends before the reader, leaves no log behind: the file alone may be copied."""
+    url = f"sqlite:///{file}"
+    Ledger(url).grant("shop", epsilon=100)
+    with closing(opened_to_read(file)) as reader:
+        for _ in range(3):
+            Ledger(url).charge("shop", guarantee("1/100", unit="who"), job="x" * 900)
+        assert entries(reader) == 1
+        assert list(file.parent.glob(f"{file.name}*")) == [file]
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            reader.execute(f"DELETE FROM {HISTORY.name}")
+    with closing(opened_to_read(file)) as reader:
+        assert entries(reader) == 4
+
+
+def test_a_file_that_changes_while_it_is_copied_is_copied_again(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url, read = f"sqlite:///{file}", Path.read_bytes
+    Ledger(url).grant("shop", epsilon=100)
+    copies = list[bytes]()
+
+    def charged_after_the_first(path: Path) -> bytes:
+        copies.append(read(path))
+        if len(copies) == 1:
+            Ledger(url).charge("shop", guarantee("1/100", unit="who"), job="x" * 900)
+        return copies[-1]
+
+    monkeypatch.setattr(Path, "read_bytes", charged_after_the_first)
+    with closing(opened_to_read(file)) as reader:
+        assert entries(reader) == 2
+    assert len(copies) == 4
+
+
+def test_a_log_that_cannot_be_read_is_said(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as one that a crash left in a folder that this user cannot write: without it, the state is an old one."""
+    Ledger(f"sqlite:///{file}").grant("shop", epsilon=100)
+    Path(f"{file}-wal").write_bytes(b"x")
+
+    monkeypatch.setattr("dpmine.ledger.read_only._LOG_STAYS", 0.01)
+    monkeypatch.setattr("dpmine.ledger.read_only._beside_log", lambda _path: None)
+    with pytest.raises(BadLedger, match="has changes in a log that cannot be read here: copy the file and its -wal"):
+        opened_to_read(file)
