@@ -64,7 +64,7 @@ def frequent_itemsets(line: CommandLine) -> None:
     Example: dpmine frequent-itemsets sales.parquet --unit customer --item product --min-support 2% --rules
     """
     from dpmine.itemsets import frequent
-    from dpmine.itemsets.release.rules import CONFIDENCE
+    from dpmine.itemsets.release.rules import WITHOUT_LIFT
 
     destination, least = line.destination, _least_confidence(line, default=Fraction(1, 2))
     line.require_apart()
@@ -86,7 +86,7 @@ def frequent_itemsets(line: CommandLine) -> None:
     line.caution(result.guarantee)
     _say_of_encoding(line, listed.itemsets, listed.guarantee)
     if line.rules and result.several_baskets:
-        messages.notice(CONFIDENCE)
+        messages.notice(WITHOUT_LIFT)
     if destination.format is not Format.TEXT or destination.path is not None:
         for text in listed.remarks:
             messages.notice(text)
@@ -118,6 +118,7 @@ def supports(line: CommandLine) -> None:
     """
     from dpmine.errors import NotPrivate
     from dpmine.itemsets.exact_supports import list_supports
+    from dpmine.itemsets.release.rules import WITHOUT_LIFT
 
     if not line.not_private:
         raise NotPrivate("Exact supports are not private: add --not-private to confirm, or use dpmine top-itemset.")
@@ -132,6 +133,8 @@ def supports(line: CommandLine) -> None:
         )
     if line.rules:
         destination.write_result(_exact_rules(supports, least))
+        if supports.several_baskets:
+            messages.notice(WITHOUT_LIFT)
     else:
         destination.write_supports(supports)
     if destination.format not in {Format.TEXT, Format.JSON}:

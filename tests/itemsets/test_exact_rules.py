@@ -69,8 +69,11 @@ def test_a_unit_of_several_baskets_has_no_lift(run: outcome_of) -> None:
     lines = ["who,at,item"] + [f"{who % 2},{who},{item}" for who, basket in enumerate(BASKETS) for item in basket]
     Path("rows.csv").write_text("\n".join(lines))
     columns = ["--unit", "who", "--basket", "at", "--item", "item", "--format", "json"]
-    found = json.loads(run("supports", "rows.csv", *SUPPORTS[2:], *columns).out)
-    assert set(found["rules"][0]) == {"antecedents", "consequents", "support", "confidence"}
+    outcome = run("supports", "rows.csv", *SUPPORTS[2:], *columns)
+    assert set(json.loads(outcome.out)["rules"][0]) == {"antecedents", "consequents", "support", "confidence"}
+    said = "the share with all its items in one basket; lift needs units with one basket each"
+    assert said in outcome.err
+    assert said not in run(*SUPPORTS).err
 
 
 def test_without_rules(run: outcome_of) -> None:

@@ -138,6 +138,7 @@ def test_a_plan_without_the_number_of_units_says_what_it_cannot_know() -> None:
 def test_units_of_several_baskets_have_rules_with_their_meaning(run: outcome_of) -> None:
     outcome = run(*RUN, "--basket", "day", "--top", "10", "--rules")
     assert "confidence: of the units with a rule's first items in one basket" in outcome.err
+    assert "lift needs units with one basket each" in outcome.err
     assert "lift" not in outcome.out
     assert "confidence: of" not in run(*RUN, "--basket", "day", "--top", "10").err
 

@@ -97,14 +97,15 @@ CONFIDENCE = (
     "confidence: of the units with a rule's first items in one basket, the share with all its items in one basket"
 )
 """What it means where a unit may have several baskets."""
+WITHOUT_LIFT = f"{CONFIDENCE}; lift needs units with one basket each: one row per item, without `basket`"
+"""The same, of rules that have no lift for that reason."""
 
 
 def about_several_baskets(*, lift: bool) -> str:
     """What measures of rules are about where a unit may have several baskets, and whether they include lift."""
     if lift:
         return f"{CONFIDENCE}; lift: of all items that a unit has, in any of its baskets"
-    one_basket = "units with one basket each: one row per item, without `basket`"
-    return f"{CONFIDENCE}; lift needs {one_basket}; or lift_of (`lift_of='units'`)"
+    return f"{WITHOUT_LIFT}; or lift_of (`lift_of='units'`)"
 
 
 def confidence(value: Number, name: str = "min_confidence") -> Fraction:
