@@ -128,7 +128,12 @@ _REPORT = {
         kind=bool,
         default=False,
     ),
-    "format": Option("Of --dry-run.", choices=(Format.TEXT.value, Format.JSON.value), shown="text"),
+    "format": Option(
+        "What --dry-run prints. text: a line for each job, the sum, and what is left. json: the same as one object for "
+        "programs, with files and exact numbers.",
+        choices=(Format.TEXT.value, Format.JSON.value),
+        shown="text",
+    ),
     "ledger_must_exist": _MUST_EXIST,
     "evidence": Option("Write a new folder, too, for others to check the report by.", "FOLDER", kind=Path),
     "verify_evidence": Option("Check such a folder; run nothing.", "FOLDER", kind=Path),

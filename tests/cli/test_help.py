@@ -108,6 +108,11 @@ def test_options_of_the_contract_exist() -> None:
     assert "--seed" not in offered
 
 
+def test_each_form_of_a_forecast_is_explained(run: outcome_of) -> None:
+    said = " ".join(run("report", "--help").out.split())
+    assert re.search(r"--format <text\|json> .* text: a line for each job.* json: the same as one object", said)
+
+
 @pytest.mark.parametrize("arguments", [["--version"], ["top-itemset", "--version"], ["supports", "--version"]])
 def test_version(run: outcome_of, arguments: list[str]) -> None:
     outcome = run(*arguments)
