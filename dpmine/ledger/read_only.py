@@ -1,8 +1,8 @@
 """SQLite files that this user may read and not write, as they were after the last commit.
 
-SQLite would put files beside the ledger that its owner cannot write. Without a log of changes no one writes, and a copy
-in memory is read. A connection that is open while the writer ends would leave the log there. Where the log stays, such
-as after a crash, SQLite reads both.
+SQLite would put files beside the ledger that its owner cannot write. Without a log of changes no one writes: a copy in
+memory is read. A connection that outlives the writer's would leave the log there. A log that stays, such as after a
+crash, is read by SQLite.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _copied(path: Path) -> sqlite3.Connection | None:
 
 
 def _beside_log(path: Path) -> sqlite3.Connection | None:
-    """By SQLite's own locks; None where it cannot use the log, or a writer is about to end."""
+    """By SQLite's own locks; None where it cannot use the log, such as while a writer ends."""
     connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
         connection.execute("SELECT count(*) FROM sqlite_schema").close()

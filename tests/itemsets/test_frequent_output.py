@@ -19,6 +19,7 @@ from support.command_line import assert_one_error, outcome_of
 
 import dpmine
 from dpmine.errors import BadParameter
+from dpmine.itemsets.best_first.plan import Planner
 from dpmine.itemsets.release.picture import MOST_RULES, DrawnRule, draw_itemsets, draw_matrix, draw_network, draw_rules
 from dpmine.itemsets.release.rules import plain_rules
 from dpmine.planning.lists import plan_frequent
@@ -26,7 +27,11 @@ from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.page.bodies import body_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
+
+    from dpmine.itemsets.best_first.plan import Gauge, Plan
 
 BASKETS = [*[["a", "b", "c"]] * 3000, *[["a", "b"]] * 1000, *[["d", "e, f"]] * 900]
 RUN = ["frequent-itemsets", "sales.parquet", "--unit", "unit", "--item", "item", "--epsilon", "50"]
@@ -126,6 +131,33 @@ def test_a_plan_foresees_what_a_run_releases() -> None:
     widths = {len(each): high - low for each, (low, high) in zip(found, found.intervals, strict=True) if low > 0}
     assert widths.keys() == {1, 2, 3}
     assert all(0 < width <= 2 * plan.forecast.precision.half_widths[size - 1] + 1 for size, width in widths.items())
+
+
+@pytest.mark.parametrize("epsilon", [5, 10])
+def test_a_plan_foresees_how_many_supports_a_run_counts(monkeypatch: pytest.MonkeyPatch, epsilon: int) -> None:
+    """Where units have one item each, more are counted as long as their noise stays small."""
+    planned = plan_frequent(200, epsilon=epsilon, catalogue_size=12)
+    counted, honest = list[int](), Planner.plan
+
+    def noted(self: Planner, weights: Sequence[float], gauge: Gauge) -> Plan:
+        decided = honest(self, weights, gauge)
+        counted.append(decided.counts)
+        return decided
+
+    monkeypatch.setattr(Planner, "plan", noted)
+    items = [f"item {number}" for number in range(12)]
+    dpmine.frequent_itemsets([[[item]] for item in items * 500], min_support=200, epsilon=epsilon, catalogue=items)
+    assert planned.forecast.precision is not None
+    assert [planned.forecast.precision.counts_if_few] == counted
+    assert counted[0] > planned.forecast.precision.counts
+    assert f"up to about {counted[0]:,} are counted then, with less noise" in str(planned)
+
+
+def test_a_plan_of_the_best_promises_no_more_counts() -> None:
+    planned = plan_frequent(k=50)
+    assert planned.forecast.precision is not None
+    assert planned.forecast.precision.counts_if_few < planned.forecast.precision.counts
+    assert "a limited number of supports, with less noise" in str(planned)
 
 
 def test_a_plan_without_the_number_of_units_says_what_it_cannot_know() -> None:

@@ -125,11 +125,12 @@ class Forecast:
 
     def to_dict(self) -> Document:
         """A plain form for JSON; `half_widths` are those of itemsets of 1, 2, … items."""
-        counts, half_widths = self.precision or (None, None)
+        counts, if_few, half_widths = self.precision or (None, None, None)
         return {
             "threshold": float(self.threshold) if isinstance(self.threshold, Fraction) else self.threshold,
             "k": self.k,
             "counts": counts,
+            "counts_if_few": if_few,
             "half_widths": half_widths and list(half_widths),
             "least_threshold": self.least_support,
             **({"items": self.items} if self.items else {}),
@@ -145,13 +146,15 @@ class Forecast:
                 "How many supports are counted, and how exactly, follows from the number of units: give it as the "
                 "option units, in a forecast also as a guess."
             )
-        widths = self.precision.half_widths
+        counts, if_few, widths = self.precision
         by_size = ", ".join(f"±{width:,} for {size}" for size, width in enumerate(widths, 1))
         sizes = f"±{widths[0]:,} units" if len(set(widths)) == 1 else f"{by_size} items (in units)"
+        by_data = ", and more where more itemsets are likely to be listed" if self.k is None else ""
+        more = f": up to about {if_few:,} are counted then," if if_few > counts else ","
         return (
-            f"About {self.precision.counts:,} supports are counted. With probability {float(LEVEL):.0%} all are "
-            f"within {sizes}. Where units have few of what is counted, more supports are counted, with less noise: "
-            "each unit then adds to a limited number of them. Upper ends allow for what that leaves out."
+            f"About {counts:,} supports are counted{by_data}. With that many and probability {float(LEVEL):.0%}, all "
+            f"are within {sizes}. Where units have few of what is counted, each adds to a limited number of "
+            f"supports{more} with less noise. Upper ends allow for what that leaves out."
         )
 
 

@@ -117,10 +117,12 @@ class Precision(NamedTuple):
 
     Attributes:
         counts: how many are taken, about.
-        half_widths: of the intervals of itemsets of 1, 2, … items, which hold together, in units.
+        counts_if_few: how many are taken, about, where units have hardly any of what is counted.
+        half_widths: of the intervals of itemsets of 1, 2, … items, which hold together, in units; with `counts`.
     """
 
     counts: int
+    counts_if_few: int
     half_widths: tuple[int, ...]
 
 
@@ -196,14 +198,16 @@ class AdaptiveCounts:
         if isinstance(self.support, Fraction):
             return None
         noise, goal = self.left(), Goal(self.sizes, self.k, self.support)
-        plan = Planner(goal, noise.variance, self.neighbors, several_baskets).uncapped()
+        planner = Planner(goal, noise.variance, self.neighbors, several_baskets)
+        plan, if_few = planner.uncapped(), planner.plan((), self._measured(1, 1.0))
         error = _errors_of_means(noise, plan)(1)
         itemsets = [tuple(range(size)) for size in range(1, min(self.sizes[1], _SIZES_OF_FORECASTS) + 1)]
 
         def error_of(part: Itemset) -> int:
             return error if part else self._units_error
 
-        return Precision(plan.counts, tuple(ceil(plan.kind.reach(itemset, error_of)) for itemset in itemsets))
+        widths = tuple(ceil(plan.kind.reach(itemset, error_of)) for itemset in itemsets)
+        return Precision(plan.counts, if_few.counts, widths)
 
     def count(self, transactions: Transactions, *, several_baskets: bool, bits: BitSource) -> CountedItemsets:
         """Everything but the list. `several_baskets`: whether a unit may have more than one, a fact of the layout."""
@@ -264,9 +268,11 @@ class AdaptiveCounts:
         exact = transactions.supports_of_items()[items.codes[heaviest]].tolist()
         supports = sum(support + noise.draw(_GAUGED, bits=bits) for support in exact)
         scale = supports / max(1.0, float(items.weights[heaviest].sum()))
-        variance = float(self._units_noise.variance(1))
         largest = self.discovery.weight / int(self.discovery.weights[-1])
-        return Gauge(units, variance, min(max(1.0, scale), largest))
+        return self._measured(units, min(max(1.0, scale), largest))
+
+    def _measured(self, units: int, scale: float) -> Gauge:
+        return Gauge(units, float(self._units_noise.variance(1)), scale)
 
     def _counted(
         self, holdings: Holdings, items: WeighedItems, gauge: Gauge, planner: Planner, bits: BitSource
