@@ -214,7 +214,7 @@ def plan_frequent(
 
     Example:
         >>> planned = plan_frequent("2%", units=30000)
-        >>> planned.forecast.threshold, planned.forecast.precision.counts > 100
+        >>> planned.forecast.threshold, planned.forecast.precisions.if_few.counts > 100
         (600, True)
 
     See Also:

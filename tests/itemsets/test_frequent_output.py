@@ -126,11 +126,12 @@ def test_a_dry_run_and_the_plan_say_the_same(run: outcome_of) -> None:
 def test_a_plan_foresees_what_a_run_releases() -> None:
     """The intervals are at most as wide as it says; cells and caps have less noise."""
     plan = plan_frequent(700, units=4900, epsilon=50, catalogue_size=6)
-    assert plan.forecast.precision is not None
+    assert plan.forecast.precisions is not None
+    foreseen = plan.forecast.precisions.if_many
     found = frequent(min_support=700, catalogue=["a", "b", "c", "d", "e, f", "g"])
     widths = {len(each): high - low for each, (low, high) in zip(found, found.intervals, strict=True) if low > 0}
     assert widths.keys() == {1, 2, 3}
-    assert all(0 < width <= 2 * plan.forecast.precision.half_widths[size - 1] + 1 for size, width in widths.items())
+    assert all(0 < width <= 2 * foreseen.half_widths[size - 1] + 1 for size, width in widths.items())
 
 
 @pytest.mark.parametrize("epsilon", [5, 10])
@@ -146,23 +147,30 @@ def test_a_plan_foresees_how_many_supports_a_run_counts(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(Planner, "plan", noted)
     items = [f"item {number}" for number in range(12)]
-    dpmine.frequent_itemsets([[[item]] for item in items * 500], min_support=200, epsilon=epsilon, catalogue=items)
-    assert planned.forecast.precision is not None
-    assert [planned.forecast.precision.counts_if_few] == counted
-    assert counted[0] > planned.forecast.precision.counts
-    assert f"up to about {counted[0]:,} are counted then, with less noise" in str(planned)
+    found = dpmine.frequent_itemsets(
+        [[item] for item in items * 500], min_support=200, epsilon=epsilon, catalogue=items
+    )
+    assert planned.forecast.precisions is not None
+    if_many, if_few = planned.forecast.precisions
+    assert [if_few.counts] == counted
+    assert counted[0] > if_many.counts
+    (width,) = set(if_few.half_widths)
+    assert f"up to about {counted[0]:,} are counted, within ±{width:,} units" in str(planned)
+    narrow = [support - low for support, (low, _) in zip(found.noisy_supports, found.intervals, strict=True)]
+    assert width / 2 < max(narrow) <= width
 
 
 def test_a_plan_of_the_best_promises_no_more_counts() -> None:
     planned = plan_frequent(k=50)
-    assert planned.forecast.precision is not None
-    assert planned.forecast.precision.counts_if_few < planned.forecast.precision.counts
-    assert "a limited number of supports, with less noise" in str(planned)
+    assert planned.forecast.precisions is not None
+    if_many, if_few = planned.forecast.precisions
+    assert if_few.counts < if_many.counts
+    assert if_few.half_widths[-1] < if_many.half_widths[-1]
 
 
 def test_a_plan_without_the_number_of_units_says_what_it_cannot_know() -> None:
     plan = plan_frequent("2%")
-    assert plan.forecast.precision is None
+    assert plan.forecast.precisions is None
     assert "give it as the option units, in a forecast also as a guess" in str(plan)
     assert plan_frequent(k=5, max_size=1).forecast.to_dict()["half_widths"][1:] == []
 

@@ -20,7 +20,7 @@ from dpmine.privacy import Guarantee, Neighbors
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dpmine.itemsets.ways.adaptive_counts import Precision
+    from dpmine.itemsets.ways.adaptive_counts import Precision, Precisions
     from dpmine.markup import Document
     from dpmine.parameters import Number
 
@@ -98,7 +98,7 @@ class FrequentRequest:
         return Forecast(
             self.support,
             counting.k,
-            counting.precision(several_baskets=several_baskets),
+            counting.precisions(several_baskets=several_baskets),
             counting.least_support(),
             counting.discovery.shortage() if counting.delta else "",
         )
@@ -111,7 +111,7 @@ class Forecast:
     Attributes:
         threshold: the least support that is listed: a count, or a share of the units; None for the best k.
         k: how many itemsets are listed at most; None for all of the threshold.
-        precision: how many supports are counted, and how exactly; None where that depends on the number of units,
+        precisions: how many supports are counted, and how exactly; None where that depends on the number of units,
             which is not public.
         least_support: a threshold, in units, that stands out from the noise.
         items: what it takes for an item to be found; "" where the items are public.
@@ -119,19 +119,20 @@ class Forecast:
 
     threshold: int | Fraction | None
     k: int | None
-    precision: Precision | None
+    precisions: Precisions | None
     least_support: int
     items: str
 
     def to_dict(self) -> Document:
         """A plain form for JSON; `half_widths` are those of itemsets of 1, 2, … items."""
-        counts, if_few, half_widths = self.precision or (None, None, None)
+        if_many, if_few = self.precisions or (None, None)
         return {
             "threshold": float(self.threshold) if isinstance(self.threshold, Fraction) else self.threshold,
             "k": self.k,
-            "counts": counts,
-            "counts_if_few": if_few,
-            "half_widths": half_widths and list(half_widths),
+            "counts": if_many and if_many.counts,
+            "half_widths": if_many and list(if_many.half_widths),
+            "counts_if_few": if_few and if_few.counts,
+            "half_widths_if_few": if_few and list(if_few.half_widths),
             "least_threshold": self.least_support,
             **({"items": self.items} if self.items else {}),
         }
@@ -141,21 +142,30 @@ class Forecast:
         return "\n".join(filter(None, [self._counted(), self.items, least]))
 
     def _counted(self) -> str:
-        if self.precision is None:
+        if self.precisions is None:
             return (
                 "How many supports are counted, and how exactly, follows from the number of units: give it as the "
                 "option units, in a forecast also as a guess."
             )
-        counts, if_few, widths = self.precision
-        by_size = ", ".join(f"±{width:,} for {size}" for size, width in enumerate(widths, 1))
-        sizes = f"±{widths[0]:,} units" if len(set(widths)) == 1 else f"{by_size} items (in units)"
-        by_data = ", and more where more itemsets are likely to be listed" if self.k is None else ""
-        more = f": up to about {if_few:,} are counted then," if if_few > counts else ","
-        return (
-            f"About {counts:,} supports are counted{by_data}. With that many and probability {float(LEVEL):.0%}, all "
-            f"are within {sizes}. Where units have few of what is counted, each adds to a limited number of "
-            f"supports{more} with less noise. Upper ends allow for what that leaves out."
-        )
+        if_many, if_few = self.precisions
+        if if_many == if_few:
+            text = f"About {if_many.counts:,} supports are counted, {_within(if_many)}"
+        else:
+            text = (
+                "Where units have few of what is counted, as shop baskets do, each adds to a limited number of "
+                f"supports: up to about {if_few.counts:,} are counted, {_within(if_few)}; upper ends allow for what "
+                f"that leaves out, too. Where they have many, as rows of wide tables do, about {if_many.counts:,}, "
+                f"{_within(if_many)}: a larger epsilon then counts more of them, and need not narrow these"
+            )
+        return f"{text}. All intervals of a list hold together with probability {float(LEVEL):.0%}."
+
+
+def _within(precision: Precision) -> str:
+    """The half-widths in words."""
+    widths = precision.half_widths
+    if len(set(widths)) == 1:
+        return f"within ±{widths[0]:,} units"
+    return f"within {', '.join(f'±{width:,} for {size}' for size, width in enumerate(widths, 1))} items (in units)"
 
 
 def _support(wanted: Number | None, units: int | None) -> int | Fraction | None:

@@ -113,17 +113,28 @@ class CountedItemsets(NamedTuple):
 
 
 class Precision(NamedTuple):
-    """How exactly supports are counted where no cap applies and the items take all looks.
+    """How exactly supports are counted where the items take all looks.
 
     Attributes:
         counts: how many are taken, about.
-        counts_if_few: how many are taken, about, where units have hardly any of what is counted.
-        half_widths: of the intervals of itemsets of 1, 2, … items, which hold together, in units; with `counts`.
+        half_widths: of the intervals of itemsets of 1, 2, … items, which hold together, in units; of a capped count
+            without what the cap may hide.
     """
 
     counts: int
-    counts_if_few: int
     half_widths: tuple[int, ...]
+
+
+class Precisions(NamedTuple):
+    """Of public parameters alone; what is released of the data decides between these two, and what is in between.
+
+    Attributes:
+        if_many: where units have many of the itemsets that are counted: no cap applies.
+        if_few: where they have hardly any.
+    """
+
+    if_many: Precision
+    if_few: Precision
 
 
 @dataclass(frozen=True)
@@ -193,21 +204,23 @@ class AdaptiveCounts:
         deviation = sqrt(self.left().variance(LEAST_COUNTS))
         return ceil(2 * deviation if self.neighbors is Neighbors.REPLACE_ONE else deviation)
 
-    def precision(self, *, several_baskets: bool) -> Precision | None:
+    def precisions(self, *, several_baskets: bool) -> Precisions | None:
         """By public numbers; None where the least support is a share of units that have to be counted."""
         if isinstance(self.support, Fraction):
             return None
         noise, goal = self.left(), Goal(self.sizes, self.k, self.support)
         planner = Planner(goal, noise.variance, self.neighbors, several_baskets)
-        plan, if_few = planner.uncapped(), planner.plan((), self._measured(1, 1.0))
-        error = _errors_of_means(noise, plan)(1)
+        plans = planner.uncapped(), planner.plan((), self._measured(1, 1.0))
+        return Precisions(*(self._precision(noise, plan) for plan in plans))
+
+    def _precision(self, noise: SupportNoise, plan: Plan) -> Precision:
+        error = _errors_of_means(noise.part(1 - plan.together), plan)(1)
         itemsets = [tuple(range(size)) for size in range(1, min(self.sizes[1], _SIZES_OF_FORECASTS) + 1)]
 
         def error_of(part: Itemset) -> int:
             return error if part else self._units_error
 
-        widths = tuple(ceil(plan.kind.reach(itemset, error_of)) for itemset in itemsets)
-        return Precision(plan.counts, if_few.counts, widths)
+        return Precision(plan.counts, tuple(ceil(plan.kind.reach(itemset, error_of)) for itemset in itemsets))
 
     def count(self, transactions: Transactions, *, several_baskets: bool, bits: BitSource) -> CountedItemsets:
         """Everything but the list. `several_baskets`: whether a unit may have more than one, a fact of the layout."""
