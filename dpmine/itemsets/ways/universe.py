@@ -228,7 +228,7 @@ class ItemsetUniverse:
             found = self._miner.bounded_histogram(size, floor, most)
             if found is None:
                 return False
-            by_size[size] = Counter(found.to_dict())
+            by_size[size] = found
         self._floor, self._by_size = floor, by_size
         total: Counter[int] = sum(by_size.values(), Counter())
         self._levels = [Level(support, total[support]) for support in sorted(total, reverse=True)]

@@ -21,7 +21,6 @@ from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.counting.field import few_partners_field
 from dpmine.itemsets.counting.miner import Miner, support_of
 from dpmine.itemsets.counting.rows import frequent_rests, item_supports
-from dpmine.itemsets.transactions.interface import SupportHistogram
 from dpmine.itemsets.transactions.lists import Itemsets
 
 CATALOGUE = 9
@@ -35,8 +34,8 @@ def pairs_of(result: Itemsets) -> list[tuple[tuple[int, ...], int]]:
     return [(tuple(row), support) for row, support in zip(result.items.tolist(), result.supports.tolist(), strict=True)]
 
 
-def levels_of(result: SupportHistogram) -> list[tuple[int, int]]:
-    return list(zip(result.supports.tolist(), result.counts.tolist(), strict=True))
+def levels_of(result: Counter[int]) -> list[tuple[int, int]]:
+    return sorted(result.items(), reverse=True)
 
 
 def random_units(seed: int, units: int, catalogue: int, baskets: int) -> Units:
@@ -122,7 +121,7 @@ def test_sizes_beyond_the_longest_basket_hold_nothing(size: int) -> None:
 def test_a_threshold_beyond_all_supports() -> None:
     miner = Miner(baskets_of([[{0, 1}], [{0, 1}]]))
     for threshold in (3, 10**30):
-        assert len(miner.itemsets(2, threshold)) == len(miner.histogram(2, threshold).counts) == 0
+        assert len(miner.itemsets(2, threshold)) == len(miner.histogram(2, threshold)) == 0
 
 
 def dense_units(rows: int, items: int) -> Units:
