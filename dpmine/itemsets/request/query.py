@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.rules import LiftOf, number_of_units
 from dpmine.itemsets.release.supports import MOST_ITEMS, BudgetSplit, most_counts
-from dpmine.itemsets.ways.registry import build_way
-from dpmine.itemsets.ways.way import ListTerms
+from dpmine.itemsets.ways.way import ListTerms, build_way
 from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import (
     Sizes,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from dpmine.itemsets.ways.universe import itemset_count
 from dpmine.itemsets.ways.way import Chosen, Noise, Way
@@ -89,6 +89,8 @@ class ItemsFirst(ByItems):
     items: TopK
     last: OneShot
 
+    name: ClassVar[str] = ITEMS_FIRST
+
     @classmethod
     def suits(cls, terms: ListTerms) -> str | None:
         """Where the items that are kept have as many itemsets as are wanted."""
@@ -125,11 +127,6 @@ class ItemsFirst(ByItems):
         slack = delta - stages.delta
         items = LimitedDomainTopK(number, number * first, slack, neighbors, first, slack, max(_KBAR, number))
         return cls(count, epsilon, delta, neighbors, terms.sizes, items, itemsets)
-
-    @property
-    def name(self) -> str:
-        """Its own."""
-        return ITEMS_FIRST
 
     @property
     def itemsets(self) -> OneShot:
