@@ -172,8 +172,7 @@ def discover_items(
     from dpmine.itemsets.read import announced, read_transactions
 
     def planned(plan: LayoutPlan) -> None:
-        charged = guarantee.for_unit(plan.unit_name)
-        announced(plan, notice, lambda: account.charge(charged, job=f"catalogue {DISCOVER}"))
+        announced(plan, notice, account, guarantee, job=f"catalogue {DISCOVER}")
 
     loaded = read_transactions(data, columns, progress=progress, memory=limit, planned=planned, engine=engine)
     with closing(loaded):

@@ -108,13 +108,10 @@ def frequent_itemsets(
     from dpmine.itemsets.read import announced, read_transactions
 
     def planned(plan: LayoutPlan) -> None:
-        def charge() -> None:
-            try:
-                account.charge(request.guarantee.for_unit(plan.unit_name), job="frequent-itemsets")
-            except DryRun as done:
-                raise replace(done, forecast=request.forecast(several_baskets=bool(plan.basket_columns))) from None
-
-        announced(plan, notice, charge)
+        try:
+            announced(plan, notice, account, request.guarantee, job="frequent-itemsets")
+        except DryRun as done:
+            raise replace(done, forecast=request.forecast(several_baskets=bool(plan.basket_columns))) from None
 
     loaded = read_transactions(
         data, columns, catalogue=request.catalogue, progress=progress, memory=limit, planned=planned, engine=engine

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from dpmine.io.source import Columns, Progress, Source
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.transactions.interface import Transactions
+    from dpmine.ledger.charging import Account
     from dpmine.options.names import Registered
+    from dpmine.privacy import Guarantee
 
 
 _MANY = 1 << 29
@@ -216,12 +218,14 @@ def notice_cautions(plan: LayoutPlan, notice: Callable[[str], None] | None) -> N
 def announced(
     plan: LayoutPlan,
     notice: Callable[[str], None] | None,
-    charge: Callable[[], object],
+    account: Account,
+    guarantee: Guarantee,
     *,
+    job: str,
     doubt: str = "",
     reason: str = "",
 ) -> None:
-    """Charge, and say in notices, or else in warnings, what is to be known of the run.
+    """Charge the guarantee, its unit known by now, and say in notices, or else in warnings, what is to be known.
 
     Doubts come before the charge: a user may stop there. So do warnings, because Python can turn them into errors.
     Notices of the layout and of the reason come after it, so that a rejected run has none. A dry run, which ends at the
@@ -236,7 +240,7 @@ def announced(
         warn(doubt, AccuracyWarning)
     dry_run = None
     try:
-        charge()
+        account.charge(guarantee.for_unit(plan.unit_name), job=job)
     except DryRun as ended:
         dry_run = ended
     if notice is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dpmine.exact.bits import SystemBits
@@ -189,7 +190,8 @@ def top_itemsets(
         max_items_per_unit=max_items_per_unit,
         not_private=not_private,
     )
-    planned = _planned(request := Request.of(query), account := Account.of(ledger, dataset), notice)
+    request, account = Request.of(query), Account.of(ledger, dataset)
+    planned = partial(_announced, request, account, notice)
     loaded = read_transactions(
         data, columns, catalogue=request.catalogue, progress=progress, memory=limit, planned=planned, engine=engine
     )
@@ -199,21 +201,14 @@ def top_itemsets(
         return answer(request, loaded, charged=account.ledger is not None)
 
 
-def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[LayoutPlan], None]:
-    """Called once the layout is known and before any data are read: report the layout and charge the account."""
-
-    def planned(plan: LayoutPlan) -> None:
-        def charge() -> None:
-            if account.ledger is not None:
-                account.charge(request.guarantee.for_unit(plan.unit_name), job=f"top-itemset {request.way.name}")
-
+def _announced(request: Request, account: Account, notice: Callable[[str], None] | None, plan: LayoutPlan) -> None:
+    """Once the layout is known and before any data are read: say what is to be known, and charge the account."""
+    if notice is not None:
         several = bool(plan.basket_columns)
-        if notice is not None:
-            for text in filter(None, [long_search(request), counts_of_unions(request, several_baskets=several)]):
-                notice(text)
-        announced(plan, notice, charge, doubt=doubt(request), reason=request.way.reason)
-
-    return planned
+        for text in filter(None, [long_search(request), counts_of_unions(request, several_baskets=several)]):
+            notice(text)
+    job, reason = f"top-itemset {request.way.name}", request.way.reason
+    announced(plan, notice, account, request.guarantee, job=job, doubt=doubt(request), reason=reason)
 
 
 def answer(request: Request, loaded: LoadedTransactions, *, charged: bool) -> TopItemsets:

@@ -24,7 +24,7 @@ from dpmine.parameters import (
     truth,
     whole,
 )
-from dpmine.privacy import Neighbors, Zcdp
+from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -132,9 +132,7 @@ class Request:
         most = most_counts(terms.count, sizes[1], subsets=query.rules, unions=unions)
         choice = way.guarantee()
         split = BudgetSplit.of(choice, way.rounds(), epsilon=supports, delta=terms.delta, most=most)
-        total = split.total
-        spent = Zcdp(total.rho, total.approximate_delta)
-        guarantee = replace(choice, epsilon=total.epsilon, delta=total.delta, concentrated=spent)
+        guarantee = split.guarantee(choice)
         if terms.from_data:
             guarantee = guarantee.without_privacy(_LEAKS)
         return cls(query, terms, items, way, split, guarantee, units, unions, least)
