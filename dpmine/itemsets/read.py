@@ -16,7 +16,7 @@ from dpmine.itemsets.ingest.lines import DoesNotFit, declared, read_whole, restr
 from dpmine.itemsets.ingest.one_hot import as_lists
 from dpmine.itemsets.ingest.plain_values import with_plain_values
 from dpmine.itemsets.transactions.interface import LoadedTransactions
-from dpmine.itemsets.transactions.memory import MemoryBudget, require_catalogue_room
+from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, require_catalogue_room
 from dpmine.ledger.charging import DryRun
 from dpmine.options.names import ENGINES, LOCAL, SPARK
 from dpmine.parameters import one_of
@@ -96,6 +96,7 @@ def read_transactions(
     layouts. Raises BadParameter for `data` of an unknown kind, and for `memory` that is no size. Raises it also for
     `memory` that is too small for the items, or for the data of one unit.
     """
+    limit = memory if isinstance(memory, MemoryBudget) else parse_memory(memory)
     named = engine_of(engine, data)
     if named is SPARK and isinstance(data, Input) and (data.where is not None or data.kinds):
         raise BadParameter("Spark takes no `where`, and no `types`: filter and cast in Spark, or leave the engine out.")
@@ -107,7 +108,7 @@ def read_transactions(
         if planned is not None:
             planned(plan)
 
-    loaded = reader(data, columns, catalogue=catalogue, progress=progress, memory=memory, planned=charging, exact=exact)
+    loaded = reader(data, columns, catalogue=catalogue, progress=progress, memory=limit, planned=charging, exact=exact)
     if not called:
         loaded.close()
         raise LookupError(f"the engine {engine} read without a charge: nothing may be released")

@@ -12,7 +12,6 @@ from dpmine.itemsets.read import announced, read_transactions
 from dpmine.itemsets.release.supports import released_counts
 from dpmine.itemsets.request.advice import advice, counts_of_unions, doubt, long_search, small_supports
 from dpmine.itemsets.request.query import Query, Request
-from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.itemsets.ways.way import Chosen
 from dpmine.ledger.charging import Account
@@ -172,7 +171,7 @@ def top_itemsets(
 
     Source: Durfee & Rogers 2019 (one shot). Proof: docs/proofs/selection/composition.md.
     """
-    columns, limit = Columns.of(unit, basket, item, items, one_hot, attributes, missing, cut), parse_memory(memory)
+    columns = Columns.of(unit, basket, item, items, one_hot, attributes, missing, cut)
     query = Query(
         k=k,
         size=size,
@@ -193,7 +192,7 @@ def top_itemsets(
     request, account = Request.of(query), Account.of(ledger, dataset)
     planned = partial(_announced, request, account, notice)
     loaded = read_transactions(
-        data, columns, catalogue=request.catalogue, progress=progress, memory=limit, planned=planned, engine=engine
+        data, columns, catalogue=request.catalogue, progress=progress, memory=memory, planned=planned, engine=engine
     )
     from dpmine.itemsets.counting.rows import showing
 
