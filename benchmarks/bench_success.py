@@ -81,9 +81,8 @@ def all_cases() -> Iterator[Case]:
 
 def cases(title: str, baskets: Baskets, size: int) -> Iterator[Case]:
     """The unknown and the known universe."""
-    histogram = Miner(baskets).histogram(size, 1)
-    supports = tuple(map(float, histogram.supports))
-    counts = tuple(map(int, histogram.counts))
+    levels = sorted(Miner(baskets).histogram(size, 1).items(), reverse=True)
+    supports, counts = tuple(float(support) for support, _ in levels), tuple(count for _, count in levels)
     yield Case(f"{title}, unknown", Profile(supports, counts, MANY_DUMMIES), None)
     candidates = comb(baskets.catalogue_size, size)
     yield Case(f"{title}, known", Profile((*supports, 0.0), (*counts, candidates - sum(counts))), candidates)

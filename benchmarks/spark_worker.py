@@ -68,7 +68,7 @@ def dpmine_steps(kind: str, path: str, threshold: int, steps: Steps) -> dict[str
     miner = read.miner()
     pairs = steps.run("pairs", lambda: miner.histogram(2, threshold))
     triples = steps.run("triples", lambda: miner.histogram(3, threshold))
-    found: dict[str, Any] = {"pairs": int(pairs.counts.sum()), "triples": int(triples.counts.sum()), "sizes": {}}
+    found: dict[str, Any] = {"pairs": pairs.total(), "triples": triples.total(), "sizes": {}}
     if kind == "native":
         counted = miner._counted  # noqa: SLF001 - candidates are not shown otherwise
         found["sizes"] = {

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import dpmine
 from dpmine.io.atomic import new_figure, write_picture
-from dpmine.itemsets.ways.registry import build_way
-from dpmine.itemsets.ways.way import ListTerms
+from dpmine.itemsets.ways.way import ListTerms, build_way
 from dpmine.privacy import Neighbors
 from dpmine.selection.recommend import Shape
 from dpmine.selection.universes.protocol import MANY_DUMMIES

@@ -192,6 +192,18 @@ def rounded_up(value: Fraction) -> float:
     return math.nextafter(number, math.inf)
 
 
+def float_above(value: Fraction) -> float:
+    """The least float that is not below the value."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def float_below(value: Fraction) -> float:
+    """The largest float that is not above the value."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
 def short(value: Fraction) -> str:
     """The value as a decimal where that is exact, else as a fraction."""
     number = rounded_up(value)

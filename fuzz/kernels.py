@@ -131,7 +131,7 @@ def searches(data: bytes) -> None:
         {itemset: n for itemset, n in listed.items() if len(itemset) == size} == wanted, "itemsets of several sizes"
     )
     _require_closed(miner, units, threshold)
-    require(miner.histogram(size, threshold).to_dict() == dict(Counter(wanted.values())), "supports")
+    require(miner.histogram(size, threshold) == Counter(wanted.values()), "supports")
     support, number = threshold + choices.byte() % 3, choices.byte() % 9
     one = ask(lambda: miner.nth(size, support, number))
     require(wanted.get(one) == support, "the itemset of a number")

@@ -13,6 +13,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -146,11 +147,11 @@ def thresholds(data: Transactions) -> Mine:
     def reached(size: int, count: int) -> int:
         floor = int(miner.item_supports.max(initial=1))
         levels = miner.histogram(size, floor)
-        while levels.counts.sum() < count and floor > 1:
+        while levels.total() < count and floor > 1:
             floor = max(1, floor // 2)
             levels = miner.histogram(size, floor)
-        place = int(np.searchsorted(np.cumsum(levels.counts), count))
-        return int(levels.supports[place]) if place < len(levels.supports) else 0
+        supports = (support for support, number in sorted(levels.items(), reverse=True) for _ in range(number))
+        return next(islice(supports, count - 1, None), 0)
 
     return reached
 

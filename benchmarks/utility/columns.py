@@ -19,9 +19,8 @@ from utility.data import LONG, SOURCES, Weighed, read
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.read import read_transactions
-from dpmine.itemsets.ways.registry import ByMechanism, build_way, loaded_ways
 from dpmine.itemsets.ways.universe import ItemsetUniverse
-from dpmine.itemsets.ways.way import ListTerms
+from dpmine.itemsets.ways.way import ByMechanism, ListTerms, build_way, loaded_ways
 from dpmine.options.names import AUTO
 from dpmine.privacy import Neighbors
 from dpmine.selection.recommend import MECHANISMS

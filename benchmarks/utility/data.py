@@ -124,9 +124,9 @@ class Case:
     def best(self) -> list[int]:
         """The supports that occur, best first, each as often as it does, down to the 1,000th at least."""
         floor = max(1, int(self.miner.item_supports.max()))
-        while (found := self.miner.histogram(self.size, floor)).counts.sum() < min(1000, self.candidates) and floor > 1:
+        while (found := self.miner.histogram(self.size, floor)).total() < min(1000, self.candidates) and floor > 1:
             floor = max(1, floor * 3 // 4)
-        return np.repeat(found.supports, np.minimum(found.counts, 1000)).tolist()
+        return [support for support, count in sorted(found.items(), reverse=True) for _ in range(min(count, 1000))]
 
     def cut_off(self, k: int) -> int:
         """c(k), the k-th best support: every itemset that has it counts as one of the best."""

@@ -15,9 +15,8 @@ from utility.baselines import laplace_keys, truncated_scores
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.ways.discovery import Discover
 from dpmine.itemsets.ways.items_first import ByItems, ItemsFirst
-from dpmine.itemsets.ways.registry import ByMechanism, build_way
 from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
-from dpmine.itemsets.ways.way import ListTerms, Way
+from dpmine.itemsets.ways.way import ByMechanism, ListTerms, Way, build_way
 from dpmine.privacy import Neighbors
 from dpmine.selection.top_k import OneShot, TopK, build_top_k
 

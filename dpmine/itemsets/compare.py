@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.exact.reals import decimal_below
 from dpmine.io.arrow import is_text
 from dpmine.io.python_values import items_at
 from dpmine.itemsets.ingest.layouts import item_type, plan_layout
@@ -26,8 +25,7 @@ from dpmine.itemsets.request.query import Request, delta_of
 from dpmine.itemsets.top import answer
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.parameters import positive
-from dpmine.privacy import Guarantee, Neighbors, Zcdp
-from dpmine.zcdp import rho_at
+from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
 _COUNTS = Fraction(1, 2)
 """Of ε, for the counts, where itemsets are chosen first."""
 _MOST_GIVEN = 1000
-_RHO_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +82,8 @@ class ComparisonRequest:
         known = _sizes(sizes, groups)
         counted = 0 if known else 1
         if given := _distinct(itemsets):
-            noise = narrower(DiscreteLaplace(epsilon), _gaussian(epsilon, delta), len(given) + counted)
+            gaussian = DiscreteGaussian.within(epsilon, delta)
+            noise = narrower(DiscreteLaplace(epsilon), gaussian, len(given) + counted)
             spent = Fraction(0) if isinstance(noise, DiscreteLaplace) else delta
             alone = Guarantee(epsilon, spent, Neighbors.ADD_REMOVE, concentrated=noise.zcdp)
             return cls(None, given, noise, alone, known)
@@ -94,10 +92,7 @@ class ComparisonRequest:
         split = BudgetSplit.of(choice, listing.way.rounds(), epsilon=epsilon * _COUNTS, delta=delta, most=most)
         if split.supports is None:
             raise BadParameter("A comparison counts with a part of epsilon: give one above 0.")
-        total = split.total
-        spent_by_both = Zcdp(total.rho, total.approximate_delta)
-        guarantee = replace(choice, epsilon=total.epsilon, delta=total.delta, concentrated=spent_by_both)
-        return cls(listing, (), split.supports, guarantee, known)
+        return cls(listing, (), split.supports, split.guarantee(choice), known)
 
     @property
     def mechanism(self) -> str:
@@ -219,9 +214,3 @@ def _sizes(sizes: Mapping[str, int] | None, groups: Collection[str]) -> Mapping[
     if not is_table or not all(type(size) is int and 0 < size <= LARGEST_SUPPORT for size in sizes.values()):
         raise BadParameter("sizes must give the number of units of each of the parts, such as {north = 5000, …}.")
     return sizes
-
-
-def _gaussian(epsilon: Fraction, delta: Fraction) -> DiscreteGaussian | None:
-    """Noise for the ρ that gives (ε, δ); None where it gives none."""
-    rho = decimal_below(rho_at(epsilon, delta), _RHO_DIGITS) if delta else Fraction(0)
-    return DiscreteGaussian(rho) if rho > 0 else None

@@ -13,7 +13,6 @@ from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import decimal_below
 from dpmine.io.source import ColumnNames, Columns, Cuts
 from dpmine.itemsets.ingest.catalogue import REMARK
-from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.discovery import DIGITS, DISCOVER, ITEMS_PER_UNIT, Discovery, items_per_unit
 from dpmine.ledger.charging import Account
 from dpmine.markup import html_table, printable
@@ -153,7 +152,6 @@ def discover_items(
 
     Source: Gopi et al. 2020. Proof: docs/proofs/discovery.md.
     """
-    limit = parse_memory(memory)
     columns = Columns.of(unit, basket, item, items, one_hot, attributes, missing, cut)
     slack, relation = probability("delta", delta), Neighbors.parse(neighbors)
     guarantee = Guarantee(positive("epsilon", epsilon), slack, relation)
@@ -172,10 +170,9 @@ def discover_items(
     from dpmine.itemsets.read import announced, read_transactions
 
     def planned(plan: LayoutPlan) -> None:
-        charged = guarantee.for_unit(plan.unit_name)
-        announced(plan, notice, lambda: account.charge(charged, job=f"catalogue {DISCOVER}"))
+        announced(plan, notice, account, guarantee, job=f"catalogue {DISCOVER}")
 
-    loaded = read_transactions(data, columns, progress=progress, memory=limit, planned=planned, engine=engine)
+    loaded = read_transactions(data, columns, progress=progress, memory=memory, planned=planned, engine=engine)
     with closing(loaded):
         baskets = loaded.transactions
         discovered = discovery.find(baskets, bits=SystemBits())

@@ -11,7 +11,6 @@ from dpmine.io.source import ColumnNames, Columns, Cuts
 from dpmine.itemsets.release.frequent import FrequentItemsets
 from dpmine.itemsets.release.results import type_name
 from dpmine.itemsets.request.frequent import FrequentQuery, FrequentRequest
-from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.adaptive_counts import released
 from dpmine.ledger.charging import Account, DryRun
 from dpmine.options.explained import OF_TRANSACTIONS, explained_by
@@ -90,7 +89,6 @@ def frequent_itemsets(
 
     Proof: docs/proofs/best_first.md.
     """
-    limit = parse_memory(memory)
     columns = Columns.of(unit, basket, item, items, one_hot, attributes, missing, cut)
     query = FrequentQuery(
         min_support=min_support,
@@ -108,16 +106,13 @@ def frequent_itemsets(
     from dpmine.itemsets.read import announced, read_transactions
 
     def planned(plan: LayoutPlan) -> None:
-        def charge() -> None:
-            try:
-                account.charge(request.guarantee.for_unit(plan.unit_name), job="frequent-itemsets")
-            except DryRun as done:
-                raise replace(done, forecast=request.forecast(several_baskets=bool(plan.basket_columns))) from None
-
-        announced(plan, notice, charge)
+        try:
+            announced(plan, notice, account, request.guarantee, job="frequent-itemsets")
+        except DryRun as done:
+            raise replace(done, forecast=request.forecast(several_baskets=bool(plan.basket_columns))) from None
 
     loaded = read_transactions(
-        data, columns, catalogue=request.catalogue, progress=progress, memory=limit, planned=planned, engine=engine
+        data, columns, catalogue=request.catalogue, progress=progress, memory=memory, planned=planned, engine=engine
     )
     with closing(loaded):
         return _answer(request, loaded, charged=account.ledger is not None)

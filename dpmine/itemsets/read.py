@@ -16,7 +16,7 @@ from dpmine.itemsets.ingest.lines import DoesNotFit, declared, read_whole, restr
 from dpmine.itemsets.ingest.one_hot import as_lists
 from dpmine.itemsets.ingest.plain_values import with_plain_values
 from dpmine.itemsets.transactions.interface import LoadedTransactions
-from dpmine.itemsets.transactions.memory import MemoryBudget, require_catalogue_room
+from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, require_catalogue_room
 from dpmine.ledger.charging import DryRun
 from dpmine.options.names import ENGINES, LOCAL, SPARK
 from dpmine.parameters import one_of
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from dpmine.io.source import Columns, Progress, Source
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.transactions.interface import Transactions
+    from dpmine.ledger.charging import Account
     from dpmine.options.names import Registered
+    from dpmine.privacy import Guarantee
 
 
 _MANY = 1 << 29
@@ -94,6 +96,7 @@ def read_transactions(
     layouts. Raises BadParameter for `data` of an unknown kind, and for `memory` that is no size. Raises it also for
     `memory` that is too small for the items, or for the data of one unit.
     """
+    limit = memory if isinstance(memory, MemoryBudget) else parse_memory(memory)
     named = engine_of(engine, data)
     if named is SPARK and isinstance(data, Input) and (data.where is not None or data.kinds):
         raise BadParameter("Spark takes no `where`, and no `types`: filter and cast in Spark, or leave the engine out.")
@@ -105,7 +108,7 @@ def read_transactions(
         if planned is not None:
             planned(plan)
 
-    loaded = reader(data, columns, catalogue=catalogue, progress=progress, memory=memory, planned=charging, exact=exact)
+    loaded = reader(data, columns, catalogue=catalogue, progress=progress, memory=limit, planned=charging, exact=exact)
     if not called:
         loaded.close()
         raise LookupError(f"the engine {engine} read without a charge: nothing may be released")
@@ -216,12 +219,14 @@ def notice_cautions(plan: LayoutPlan, notice: Callable[[str], None] | None) -> N
 def announced(
     plan: LayoutPlan,
     notice: Callable[[str], None] | None,
-    charge: Callable[[], object],
+    account: Account,
+    guarantee: Guarantee,
     *,
+    job: str,
     doubt: str = "",
     reason: str = "",
 ) -> None:
-    """Charge, and say in notices, or else in warnings, what is to be known of the run.
+    """Charge the guarantee, its unit known by now, and say in notices, or else in warnings, what is to be known.
 
     Doubts come before the charge: a user may stop there. So do warnings, because Python can turn them into errors.
     Notices of the layout and of the reason come after it, so that a rejected run has none. A dry run, which ends at the
@@ -236,7 +241,7 @@ def announced(
         warn(doubt, AccuracyWarning)
     dry_run = None
     try:
-        charge()
+        account.charge(guarantee.for_unit(plan.unit_name), job=job)
     except DryRun as ended:
         dry_run = ended
     if notice is not None:

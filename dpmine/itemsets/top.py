@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dpmine.exact.bits import SystemBits
@@ -11,7 +12,6 @@ from dpmine.itemsets.read import announced, read_transactions
 from dpmine.itemsets.release.supports import released_counts
 from dpmine.itemsets.request.advice import advice, counts_of_unions, doubt, long_search, small_supports
 from dpmine.itemsets.request.query import Query, Request
-from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.itemsets.ways.way import Chosen
 from dpmine.ledger.charging import Account
@@ -171,7 +171,7 @@ def top_itemsets(
 
     Source: Durfee & Rogers 2019 (one shot). Proof: docs/proofs/selection/composition.md.
     """
-    columns, limit = Columns.of(unit, basket, item, items, one_hot, attributes, missing, cut), parse_memory(memory)
+    columns = Columns.of(unit, basket, item, items, one_hot, attributes, missing, cut)
     query = Query(
         k=k,
         size=size,
@@ -189,9 +189,10 @@ def top_itemsets(
         max_items_per_unit=max_items_per_unit,
         not_private=not_private,
     )
-    planned = _planned(request := Request.of(query), account := Account.of(ledger, dataset), notice)
+    request, account = Request.of(query), Account.of(ledger, dataset)
+    planned = partial(_announced, request, account, notice)
     loaded = read_transactions(
-        data, columns, catalogue=request.catalogue, progress=progress, memory=limit, planned=planned, engine=engine
+        data, columns, catalogue=request.catalogue, progress=progress, memory=memory, planned=planned, engine=engine
     )
     from dpmine.itemsets.counting.rows import showing
 
@@ -199,21 +200,14 @@ def top_itemsets(
         return answer(request, loaded, charged=account.ledger is not None)
 
 
-def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[LayoutPlan], None]:
-    """Called once the layout is known and before any data are read: report the layout and charge the account."""
-
-    def planned(plan: LayoutPlan) -> None:
-        def charge() -> None:
-            if account.ledger is not None:
-                account.charge(request.guarantee.for_unit(plan.unit_name), job=f"top-itemset {request.way.name}")
-
+def _announced(request: Request, account: Account, notice: Callable[[str], None] | None, plan: LayoutPlan) -> None:
+    """Once the layout is known and before any data are read: say what is to be known, and charge the account."""
+    if notice is not None:
         several = bool(plan.basket_columns)
-        if notice is not None:
-            for text in filter(None, [long_search(request), counts_of_unions(request, several_baskets=several)]):
-                notice(text)
-        announced(plan, notice, charge, doubt=doubt(request), reason=request.way.reason)
-
-    return planned
+        for text in filter(None, [long_search(request), counts_of_unions(request, several_baskets=several)]):
+            notice(text)
+    job, reason = f"top-itemset {request.way.name}", request.way.reason
+    announced(plan, notice, account, request.guarantee, job=job, doubt=doubt(request), reason=reason)
 
 
 def answer(request: Request, loaded: LoadedTransactions, *, charged: bool) -> TopItemsets:

@@ -11,8 +11,6 @@ from collections import Counter
 from dataclasses import asdict, astuple, dataclass, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from fractions import Fraction
-from math import inf, nextafter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, insert, select, union, update
@@ -20,10 +18,11 @@ from sqlalchemy import bindparam, insert, select, union, update
 from dpmine.errors import BadLedger, BadParameter, DpmineError
 from dpmine.ledger.budget import START, WHOLE, Accounting, Amount, Budget, Parts
 from dpmine.ledger.tables import DATASETS, HISTORY, SPENT, VERSION
-from dpmine.privacy import Neighbors
+from dpmine.privacy import Neighbors, float_above
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from fractions import Fraction
     from typing import TypeAlias
 
     from sqlalchemy import BindParameter, Connection, RowMapping
@@ -375,7 +374,7 @@ def dp_event(history: Iterable[Entry]) -> list[dict[str, Any]]:
             **common,
             "part": part,
             "event": _composed(amount.rho for amount in amounts),
-            "approximate_delta": _float_above(Amount.total(amounts).approximate_delta),
+            "approximate_delta": float_above(Amount.total(amounts).approximate_delta),
         }
         for part, amounts in sorted(charged_amounts.items())
     ]
@@ -383,7 +382,7 @@ def dp_event(history: Iterable[Entry]) -> list[dict[str, Any]]:
 
 def _composed(rhos: Iterable[Fraction]) -> dict[str, object]:
     events = [
-        _event("SelfComposedDpEvent", event=_event("ZCDpEvent", rho=_float_above(rho), xi=0.0), count=count)
+        _event("SelfComposedDpEvent", event=_event("ZCDpEvent", rho=float_above(rho), xi=0.0), count=count)
         for rho, count in Counter(rhos).items()
     ]
     return _event("ComposedDpEvent", events=events)
@@ -391,9 +390,3 @@ def _composed(rhos: Iterable[Fraction]) -> dict[str, object]:
 
 def _event(name: str, **values: object) -> dict[str, object]:
     return {"module_name": "dp_accounting.dp_event", "class_name": name, **values}
-
-
-def _float_above(value: Fraction) -> float:
-    """The least float that is not below the value."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else nextafter(nearest, inf)

@@ -119,12 +119,12 @@ WAYS = (
     ),
     Named(
         "joint",
-        f"{_WAYS}.joint:Joint",
+        f"{_WAYS}.at_once:Joint",
         about="all of a list at once out of a public catalogue, without a δ; for at most about 20 that lead",
     ),
     Named(
         "lipschitz",
-        f"{_WAYS}.lipschitz:Lipschitz",
+        f"{_WAYS}.at_once:Lipschitz",
         about="the same as a set of at most 200, which is listed sorted by its items",
     ),
 )

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from dpmine.itemsets.request.frequent import FrequentQuery, FrequentRequest
 from dpmine.itemsets.request.query import require_possible
-from dpmine.itemsets.ways.registry import build_way, rivals
-from dpmine.itemsets.ways.way import ListTerms
+from dpmine.itemsets.ways.way import ListTerms, build_way, rivals
 from dpmine.itemsets.ways.weighted_pairs import PAIRS_IN_FULL
 from dpmine.parameters import parse_sizes, positive, probability, public_count, whole
 from dpmine.planning.results import JsonObject, Planned, plain

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.reals import GumbelNoise, Noise
+    from dpmine.exact.reals import Noise
     from dpmine.selection.contest import Rival
     from dpmine.selection.universes.protocol import C, Score, Universe
     from dpmine.selection.universes.ranking import AnyRanking
@@ -50,14 +50,6 @@ def noisy_order(
         return islice(race.in_order(), min(count, maxsize))
     crowds = crowds_of(universe, worthwhile_floor(universe, noise.scale, count) if floor is None else floor)
     return islice(Contest(crowds, noise, bits, rival=rival).in_order(), min(count, maxsize))
-
-
-def draw_from_best(
-    universe: Universe[C], ranking: AnyRanking[C], kept: int, noise: GumbelNoise, *, bits: BitSource
-) -> C | None:
-    """One of the `kept` best candidates, P(i) ∝ exp(c_i / noise.scale); None for a dummy."""
-    draws = draws_from_best(universe, ranking, kept, noise, places=1, bits=bits)
-    return next(draws, None)
 
 
 def draws_from_best(

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from support import datasets
@@ -160,63 +156,6 @@ def test_units_with_several_baskets_count_once(seed: int) -> None:
 BASKETS = [["b", "a"]] * 40 + [["a", "c"]] * 9 + [["d"]] * 3
 CELLS = [(number, item) for number, basket in enumerate(BASKETS) for item in basket]
 LONG = pa.table({"customer": [unit for unit, _ in CELLS], "item": [item for _, item in CELLS]})
-ONE_HOT = pd.DataFrame([{item: item in basket for item in "abcd"} for basket in BASKETS])
-
-
-def parquet(folder: Path) -> str:
-    pq.write_table(LONG, folder / "sales.parquet")
-    return str(folder / "sales.parquet")
-
-
-INPUTS: dict[str, Any] = {
-    "path": parquet,
-    "list of paths": lambda folder: [parquet(folder)],
-    "folder": lambda folder: parquet(folder) and folder,
-    "glob": lambda folder: parquet(folder) and str(folder / "*.parquet"),
-    "url": lambda folder: f"file://{parquet(folder)}",
-    "table": lambda _: LONG,
-    "record batch": lambda _: LONG.combine_chunks().to_batches()[0],
-    "reader": lambda _: LONG.to_reader(),
-    "dataset": lambda folder: ds.dataset(parquet(folder)),
-    "lists": lambda _: pa.table({"basket": BASKETS}),
-    "pandas": lambda _: LONG.to_pandas(),
-    "one-hot pandas": lambda _: ONE_HOT,
-    "one-hot table": lambda _: pa.Table.from_pandas(ONE_HOT),
-    "polars": lambda _: pl.DataFrame(LONG),
-    "duckdb": lambda _: duckdb.from_arrow(LONG),
-    "baskets": lambda _: BASKETS,
-    "baskets that are sets": lambda _: [set(basket) for basket in BASKETS],
-}
-
-
-@every("kind", INPUTS)
-def test_every_kind_of_input_gives_the_same(kind: str, tmp_path: Path) -> None:
-    result = dpmine.top_itemset(INPUTS[kind](tmp_path), mechanism="exponential", catalogue=list("abcd"), epsilon=SURE)
-    assert result.itemset == frozenset("ab")
-    assert result.guarantee.unit in {"customer", "row"}
-
-
-CATALOGUES: dict[str, Any] = {
-    "sequence": lambda _: ["a", "b", "c", "d"],
-    "generator": lambda _: iter("abcd"),
-    "set": lambda _: set("abcd"),
-    "arrow": lambda _: pa.array(["a", "b", "c", "d"]),
-    "numpy": lambda _: np.array(["a", "b", "c", "d"]),
-    "text file": lambda folder: written(folder / "items.txt", "a\nb\nc\nd\n"),
-    "text file as Path": lambda folder: folder / "items.txt" if written(folder / "items.txt", "a\nb\nc\nd\n") else None,
-}
-
-
-def written(path: Path, text: str) -> str:
-    path.write_text(text, encoding="utf-8")
-    return str(path)
-
-
-@every("kind", CATALOGUES)
-def test_every_kind_of_catalogue(kind: str, tmp_path: Path) -> None:
-    result = dpmine.top_itemset(LONG, mechanism="exponential", catalogue=CATALOGUES[kind](tmp_path), epsilon=SURE)
-    assert result.itemset == frozenset("ab")
-    assert result.guarantee.private
 
 
 def test_items_outside_the_catalogue_are_dropped() -> None:
@@ -331,10 +270,3 @@ def test_progress_rises_from_0_to_1(tmp_path: Path) -> None:
     assert shares[-1] == 1
     assert shares == sorted(shares)
     assert len(shares) >= 4
-
-
-def test_column_options_are_those_of_the_contract() -> None:
-    parameters = inspect.signature(dpmine.top_itemset).parameters
-    wanted = ["size", "epsilon", "delta", "mechanism", "neighbors", "unit", "basket", "item", "items", "one_hot"]
-    assert [name for name in parameters if name in wanted] == wanted
-    assert all(p.kind is p.KEYWORD_ONLY for name, p in parameters.items() if name != "data")

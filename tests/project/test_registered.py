@@ -20,8 +20,7 @@ from support.gallery.lists import broken_lists, lists
 from support.oracles.laws import OF_MECHANISMS
 
 import dpmine
-from dpmine.itemsets.ways.registry import ByMechanism, loaded_ways
-from dpmine.itemsets.ways.way import OPTIONS, Way
+from dpmine.itemsets.ways.way import OPTIONS, ByMechanism, Way, loaded_ways
 from dpmine.models.private_estimator import PrivateEstimator
 from dpmine.options.names import FORMS, Registered, typed_names
 from dpmine.options.tables import TOP_ITEMSET

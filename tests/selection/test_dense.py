@@ -87,15 +87,18 @@ def test_masked_scores_are_rejected() -> None:
         Dense(np.ma.masked_array([1, 10**6], mask=[False, True]))
 
 
-def test_tiny_and_huge_floats() -> None:
-    values = [5e-324, 1.7976931348623157e308, -1.7976931348623157e308, 2.0**-1074 * 3]
-    assert levels(values) == counted([Fraction(value) for value in values])
-
-
-def test_mixed_sequences_are_exact() -> None:
-    values = [1, 0.5, Fraction(1, 2), Decimal("0.5"), np.int64(1), np.float64(0.1), 2**70, "1/3"]
-    exact = [1, Fraction(1, 2), Fraction(1, 2), Fraction(1, 2), 1, Fraction(0.1), 2**70, Fraction(1, 3)]
-    assert levels(values) == counted(exact)
+@every(
+    ("values", "exact"),
+    [
+        (tiny_and_huge := [5e-324, 1.7976931348623157e308, -1.7976931348623157e308, 2.0**-1074 * 3], tiny_and_huge),
+        (
+            [1, 0.5, Fraction(1, 2), Decimal("0.5"), np.int64(1), np.float64(0.1), 2**70, "1/3"],
+            [1, 0.5, 0.5, 0.5, 1, 0.1, 2**70, Fraction(1, 3)],
+        ),
+    ],
+)
+def test_sequences_are_exact(values: list[Any], exact: list[Any]) -> None:
+    assert levels(values) == counted([Fraction(value) for value in exact])
 
 
 @every("big", [2**63, 2**64, 10**30, -(2**63) - 1])

@@ -26,25 +26,6 @@ def lazy(descent: Descent, padding: int = 0) -> LazyUniverse[Hashable]:
     return LazyUniverse(TRUTH, least=0, descent=descent, padding=padding)
 
 
-@DESCENTS
-def test_scores_by_rank(descent: Descent) -> None:
-    ranking = Ranking(lazy(descent))
-    assert ranking.length == 7
-    assert [ranking.score(rank) for rank in range(1, 8)] == SORTED
-
-
-@DESCENTS
-@every("rank", range(1, 8))
-def test_lower_bounds_are_free_and_sound(descent: Descent, rank: int) -> None:
-    universe = lazy(descent)
-    ranking = Ranking(universe)
-    looks = len(universe.floors)
-    bound = ranking.score_at_least(rank)
-    assert len(universe.floors) == looks
-    assert bound <= SORTED[rank - 1]
-    assert ranking.score(rank) == SORTED[rank - 1] == ranking.score_at_least(rank)
-
-
 def test_no_deeper_than_asked() -> None:
     universe = lazy(Descent.CRAWL)
     ranking = Ranking(universe)
@@ -90,13 +71,14 @@ def test_bounds_that_cost_nothing(descent: Descent) -> None:
     universe = lazy(descent)
     ranking = Ranking(universe)
     looked = len(universe.floors)
+    assert ranking.length == 7
     for rank in range(1, 8):
         least, most = ranking.score_bounds(rank)
         assert ranking.score_at_least(rank) == least <= SORTED[rank - 1] <= most
     assert len(universe.floors) == looked
-    for rank in range(1, 8):
-        ranking.score(rank)
-        assert ranking.score_bounds(rank) == (SORTED[rank - 1], SORTED[rank - 1])
+    for rank, score in enumerate(SORTED, 1):
+        assert ranking.score(rank) == score == ranking.score_at_least(rank)
+        assert ranking.score_bounds(rank) == (score, score)
 
 
 @DESCENTS

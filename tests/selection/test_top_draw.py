@@ -12,7 +12,7 @@ from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import Constant, Formula, GumbelNoise, draw
-from dpmine.selection.draws import KnownRival, draw_from_best, draws_from_best
+from dpmine.selection.draws import KnownRival, draws_from_best
 from dpmine.selection.universes import crowds
 from dpmine.selection.universes.dense import Dense
 from dpmine.selection.universes.protocol import Remaining, Scaled
@@ -45,7 +45,7 @@ def test_law_among_the_best(count: int, padding: int) -> None:
 
     def choose() -> str | None:
         universe = LazyUniverse(TRUTH, least=0, descent=Descent.CRAWL, padding=padding)
-        return draw_from_best(universe, Ranking(universe), count, NOISE, bits=SystemBits())
+        return next(draws_from_best(universe, Ranking(universe), count, NOISE, places=1, bits=SystemBits()), None)
 
     assert chi_square_p(tally(choose, 1000), expected_law(count, padding)) > 1e-9
 

@@ -5,6 +5,7 @@ A square of counters, one a pair, is the fastest way of all where items are few.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from math import comb
@@ -393,8 +394,13 @@ def listed_pairs(
     return pairs, supports, found
 
 
-def levels_of_pairs(counts: NDArray[np.int32], lowest: int, levels: int) -> NDArray[np.int64]:
-    """int64[levels]: how many pairs have each support ≥ `lowest` ≥ 1. Requires: no support is `levels` or more."""
-    found = np.zeros(levels, np.int64)
+def levels_of_pairs(counts: NDArray[np.int32], lowest: int, highest: int) -> Counter[int]:
+    """How many pairs have each support ≥ `lowest` ≥ 1. Requires: no support is above `highest`."""
+    found = np.zeros(highest + 1, np.int64)
     _levels_of_pairs(counts, lowest, found)
-    return found
+    return by_support(found)
+
+
+def by_support(counts: NDArray[np.int64]) -> Counter[int]:
+    """The numbers counts[s] > 0 of itemsets with support s."""
+    return Counter({support: int(counts[support]) for support in np.flatnonzero(counts).tolist()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import closing
 from math import comb
 from threading import Lock
@@ -13,6 +14,7 @@ from dpmine.itemsets.counting.field import (
     Field,
     Search,
     by_squares,
+    by_support,
     crowds_of,
     dense_field,
     few_partners_field,
@@ -36,7 +38,6 @@ from dpmine.itemsets.counting.rows import (
 from dpmine.itemsets.transactions.interface import (
     COUNT_LIMIT,
     Baskets,
-    SupportHistogram,
     SupportSource,
     Transactions,
     distinct_codes,
@@ -123,17 +124,17 @@ class Miner(SupportSource):
             return None
         return dense_field(self._baskets, self.item_supports, size, threshold)
 
-    def bounded_histogram(self, size: int, threshold: int, most: int | None) -> SupportHistogram | None:
+    def bounded_histogram(self, size: int, threshold: int, most: int | None) -> Counter[int] | None:
         """See `SupportSource`. Pairs are counted in any case."""
         if size <= 2 or most is None:
             return self.histogram(size, threshold)
         found = self._counted(self._field(size, threshold), size, threshold, most + 1)
-        return found if found.counts.sum() <= most else None
+        return found if found.total() <= most else None
 
-    def _histogram(self, size: int, threshold: int) -> SupportHistogram:
+    def _histogram(self, size: int, threshold: int) -> Counter[int]:
         if size == 2 and self._few_items(threshold):
             pairs = pair_supports(frequent_rests(self._baskets, self.item_supports, threshold))
-            return _histogram(levels_of_pairs(pairs, threshold, self._highest(size) + 1))
+            return levels_of_pairs(pairs, threshold, self._highest(size))
         return self._counted(self._field(size, threshold), size, threshold)
 
     def _support(self, codes: NDArray[np.int32]) -> int:
@@ -213,16 +214,16 @@ class Miner(SupportSource):
                     raise TooManyItemsets
         return pieces or nothing
 
-    def _counted(self, field: Field | None, size: int, threshold: int, stop: int = COUNT_LIMIT) -> SupportHistogram:
+    def _counted(self, field: Field | None, size: int, threshold: int, stop: int = COUNT_LIMIT) -> Counter[int]:
         """The histogram of the itemsets in the field with support ≥ `threshold`; of `size` ≥ 2 items.
 
         A thread that has found `stop` of them goes no further.
         """
-        total, crowds = np.zeros(self._highest(size) + 1, np.int64), 0
+        total, alone = np.zeros(self._highest(size) + 1, np.int64), 0
         for sink in [] if field is None else self._sinks(Search(field, stop=stop), size, threshold, len(total)):
             total += sink.histogram
-            crowds += sum(crowd.size for crowd in crowds_of(sink))
-        return _histogram(total, crowds)
+            alone += sum(crowd.size for crowd in crowds_of(sink))
+        return by_support(total) + Counter({1: alone})
 
     def _crowded(self, size: int) -> int:
         """Items of the longest basket if 64 bits may not hold the number of its itemsets of support 1; else 0.
@@ -294,12 +295,6 @@ def _written(sink: Sink) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     sink.itemsets.resize((found, sink.itemsets.shape[1]), refcheck=False)
     sink.supports.resize(found, refcheck=False)
     return sink.itemsets, sink.supports
-
-
-def _histogram(counts: NDArray[np.int64], alone: int = 0) -> SupportHistogram:
-    """The histogram of counts[s] itemsets with support s, and of `alone` more with support 1."""
-    levels = {int(support): int(counts[support]) for support in np.flatnonzero(counts)}
-    return SupportHistogram.of(levels | ({1: levels.get(1, 0) + alone} if alone else {}))
 
 
 def _affordable(size: int, memory_limit: int | None) -> int:

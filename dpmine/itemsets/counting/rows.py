@@ -175,15 +175,11 @@ def frequent_rests(baskets: Baskets, supports: NDArray[np.int64], threshold: int
     parts = in_parallel(restrict, _parts(starts, 1))
     shifts = np.cumsum([0, *(len(kept) for kept, _, _ in parts)]).tolist()
     ends = [ends + shift for (_, ends, _), shift in zip(parts, shifts, strict=False)]
-    if baskets.one_basket_each:
-        owners = np.arange(sum(map(len, ends)), dtype=np.int32)
-    else:
-        owners = _without_gaps(np.concatenate([owners for _, _, owners in parts]))
     return Rests(
         labels,
         np.concatenate([kept for kept, _, _ in parts]),
         np.concatenate([np.zeros(1, np.int64), *ends]),
-        owners,
+        _without_gaps(np.concatenate([owners for _, _, owners in parts])),
     )
 
 

@@ -216,9 +216,9 @@ def _named_plan(source: Source, columns: Columns, name: str | None) -> LayoutPla
             f"Column {name!r} has the type {type_name(source.type_of(name))}, but the option items names a column "
             "of lists: for one item per row use the option item."
         )
-    _check_item(name, source.type_of(name))
     if columns.unit:
         return _plan(Layout.LONG, [name], columns, Origin.OPTIONS)
+    _check_item(name, source.type_of(name))  # said first where the unit is not clear either
     return replace(_plan(Layout.LONG, [name], columns, Origin.SCHEMA), unit=_only_other(source, columns))
 
 

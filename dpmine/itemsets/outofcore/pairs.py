@@ -11,11 +11,12 @@ import numpy as np
 from dpmine.itemsets.counting.field import add_pairs, levels_of_pairs, listed_pairs
 from dpmine.itemsets.counting.miner import ordered
 from dpmine.itemsets.counting.rows import frequent_rests
-from dpmine.itemsets.transactions.interface import COUNT_LIMIT, SupportHistogram
+from dpmine.itemsets.transactions.interface import COUNT_LIMIT
 from dpmine.itemsets.transactions.lists import Itemsets
 from dpmine.itemsets.transactions.memory import LARGEST_SQUARE, TooManyItemsets, listing_cost
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
@@ -55,10 +56,9 @@ class PairSquare:
             seen += part.unit_count
         return cls(codes, counts)
 
-    def histogram(self, threshold: int) -> SupportHistogram:
+    def histogram(self, threshold: int) -> Counter[int]:
         """How many pairs have each support ≥ `threshold`."""
-        levels = levels_of_pairs(self.counts, threshold, int(self.counts.max(initial=0)) + 1)
-        return SupportHistogram.of({int(support): int(levels[support]) for support in np.flatnonzero(levels)})
+        return levels_of_pairs(self.counts, threshold, int(self.counts.max(initial=0)))
 
     def itemsets(self, threshold: int, limit: int) -> Itemsets:
         """See `SupportSource`."""

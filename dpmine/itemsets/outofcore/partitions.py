@@ -10,7 +10,6 @@ not all fit are counted in one pass.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,11 +31,12 @@ from dpmine.itemsets.outofcore.streams import (
     PackedBaskets,
     same_codes,
 )
-from dpmine.itemsets.transactions.interface import Baskets, SupportHistogram, SupportSource, Transactions
+from dpmine.itemsets.transactions.interface import Baskets, SupportSource, Transactions, reaching, tallied
 from dpmine.itemsets.transactions.lists import Itemsets
 from dpmine.itemsets.transactions.memory import TooManyItemsets, resident_cost
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
@@ -54,7 +54,7 @@ class _Known(NamedTuple):
     """The levels of the itemsets of a size down to a threshold, and how many searches came before."""
 
     threshold: int
-    levels: SupportHistogram
+    levels: Counter[int]
     times: int
 
 
@@ -164,7 +164,7 @@ class PartitionedMiner(SupportSource):
             found.append(_found(group, size, threshold, _room(found, limit)))
         return _ordered(found, limit)
 
-    def bounded_histogram(self, size: int, threshold: int, most: int | None) -> SupportHistogram | None:
+    def bounded_histogram(self, size: int, threshold: int, most: int | None) -> Counter[int] | None:
         """See `SupportSource`. Passes over the partitions are made in any case."""
         if size > 1 and not self._in_square(size, threshold):  # resident baskets have two items or more
             resident = self._resident_miner(threshold)
@@ -172,26 +172,25 @@ class PartitionedMiner(SupportSource):
                 return resident.bounded_histogram(size, threshold, most)
         return self.histogram(size, threshold)
 
-    def _histogram(self, size: int, threshold: int) -> SupportHistogram:
+    def _histogram(self, size: int, threshold: int) -> Counter[int]:
         if self._in_square(size, threshold):
             return self._square.histogram(threshold)
         known = self._known.get(size)
         if known is None or known.threshold > threshold:
             known = self._known[size] = self._mined(size, threshold, known)
-        reach = int(np.searchsorted(-known.levels.supports, -threshold, side="right"))
-        return SupportHistogram(known.levels.supports[:reach], known.levels.counts[:reach])
+        return reaching(known.levels, threshold)
 
     def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
         if self._in_square(size, support):
             return self._square.nth(support, n)
         resident = self._resident_miner(support)
         all_resident = support >= self.resident_threshold
-        count = 0 if all_resident else resident.histogram(size, support).to_dict().get(support, 0)
+        count = 0 if all_resident else resident.histogram(size, support)[support]
         if n < count or all_resident:
             return resident.nth(size, support, n)
         for group in self._groups(support):
             n -= count
-            count = group.miner.histogram(size - 1, support).to_dict().get(support, 0)
+            count = group.miner.histogram(size - 1, support)[support]
             if n < count:
                 member = np.array([group.miner.nth(size - 1, support, n)], np.int32)
                 return tuple(group.itemsets(member)[0].tolist())
@@ -259,9 +258,9 @@ class PartitionedMiner(SupportSource):
         deep = max(1, threshold >> max(0, times - 1))
         return _Known(deep, self._levels(size, deep), times)
 
-    def _levels(self, size: int, threshold: int) -> SupportHistogram:
+    def _levels(self, size: int, threshold: int) -> Counter[int]:
         """The itemsets that passes find are listed meanwhile, as long as they are few: most will be asked for."""
-        counts = Counter(self._resident_miner(threshold).histogram(size, threshold).to_dict())
+        counts = self._resident_miner(threshold).histogram(size, threshold)
         listed: list[Itemsets] | None = []
         for group in self._groups(threshold):
             if listed is not None:
@@ -269,11 +268,11 @@ class PartitionedMiner(SupportSource):
                     listed.append(_found(group, size, threshold, _room(listed, self._baskets.budget.listing // 4)))
                 except TooManyItemsets:
                     listed = None
-            levels = group.miner.histogram(size - 1, threshold) if listed is None else _tallied(listed[-1])
-            counts.update(levels.to_dict())
+            more = group.miner.histogram(size - 1, threshold) if listed is None else tallied(listed[-1].supports)
+            counts.update(more)
         if listed:
             self._listed[size] = _Listed(threshold, listed)
-        return SupportHistogram.of(counts)
+        return counts
 
     @cached_property
     def _projector(self) -> Projector:
@@ -332,12 +331,6 @@ def _reaching(found: Itemsets, threshold: int) -> Itemsets:
     """Those with at least this support."""
     end = int(np.searchsorted(-found.supports, -threshold, side="right"))
     return Itemsets(found.items[:end], found.supports[:end])
-
-
-def _tallied(found: Itemsets) -> SupportHistogram:
-    """Their levels."""
-    supports, counts = np.unique(found.supports, return_counts=True)
-    return SupportHistogram(supports[::-1], counts[::-1])
 
 
 def _room(found: list[Itemsets], limit: int) -> int:

@@ -21,6 +21,7 @@ from dpmine.ledger.budget import Accounting, Amount
 from dpmine.parameters import exact_share, whole
 from dpmine.privacy import Zcdp, decimal
 from dpmine.selection.recommend import least
+from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
     from dpmine.parameters import Number
 
 
+_NOTHING = Zcdp(Fraction(0))
 LEVEL = Fraction(95, 100)
 """How probable it is, at least, that an interval holds the true support."""
 _FIRST_BITS = 128
+_RHO_DIGITS = 12
 _ROUND_DIGITS = 6  # of a round's ε, a decimal number
 _SUMMED = 4096  # numbers whose probabilities are added up; beyond them, integrals bound the tail closely enough
 
@@ -167,6 +170,14 @@ class DiscreteGaussian(SupportNoise):
     """
 
     rho: Fraction
+
+    @classmethod
+    def within(cls, epsilon: Fraction, delta: Fraction, beside: Zcdp = _NOTHING) -> Self | None:
+        """For the ρ of (ε, δ), or what is left of it `beside` another release; None where nothing is."""
+        if beside.delta >= delta:
+            return None
+        rho = rho_at(epsilon, delta - beside.delta) - beside.rho
+        return cls(decimal_below(rho, _RHO_DIGITS)) if rho > 0 else None
 
     @property
     def zcdp(self) -> Zcdp:

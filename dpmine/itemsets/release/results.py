@@ -146,8 +146,7 @@ class TopItemsets:
     @property
     def intervals(self) -> tuple[tuple[int, int], ...] | None:
         """The least and the largest plausible support of each of `itemsets`; None where no supports were released."""
-        known = None if self.supports is None else self.supports.by_itemset
-        return None if known is None else tuple(known[itemset][1] for itemset in self.itemsets)
+        return None if self.supports is None else self.supports.only(self.itemsets).intervals
 
     @property
     def cautions(self) -> list[str]:

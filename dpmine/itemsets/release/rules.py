@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from math import inf, isfinite, nan, nextafter
+from math import inf, isfinite, nan
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.supports import LARGEST_SUPPORT, Consistency, in_order, sort_key
 from dpmine.parameters import exact_number, least_count, whole
+from dpmine.privacy import float_above, float_below
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -220,22 +221,10 @@ def _frame(rules: Sequence[_Rule], units: int | None, compared: Mapping[Itemset,
             measures[measure.__name__[1:]] = [measure(rule, units) for rule in alike]
     for name, found in measures.items():
         columns[name] = [float(value) for value, _, _ in found]
-        columns[f"{name}_low"] = [_down(low) for _, low, _ in found]
-        columns[f"{name}_high"] = [_up(high) for _, _, high in found]
+        columns[f"{name}_low"] = [low if isinstance(low, float) else float_below(low) for _, low, _ in found]
+        columns[f"{name}_high"] = [high if isinstance(high, float) else float_above(high) for _, _, high in found]
     kinds = {"antecedents": "object", "consequents": "object", "noisy_support": "Int64"}
     return pd.DataFrame({name: pd.Series(values, dtype=kinds.get(name, "float64")) for name, values in columns.items()})
-
-
-def _down(number: Extended) -> float:
-    """The largest float that is not above the number."""
-    nearest = float(number)
-    return nearest if isinstance(number, float) or Fraction(nearest) <= number else nextafter(nearest, -inf)
-
-
-def _up(number: Extended) -> float:
-    """The least float that is not below the number."""
-    nearest = float(number)
-    return nearest if isinstance(number, float) or Fraction(nearest) >= number else nextafter(nearest, inf)
 
 
 # Below, x, a and c are the supports of both, antecedent and consequent; x ≤ a and x ≤ c hold for the true ones, for the

@@ -12,12 +12,10 @@ from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpmine.errors import BadParameter
-from dpmine.exact.reals import decimal_below
 from dpmine.itemsets.release.noise import LEVEL, DiscreteGaussian, DiscreteLaplace, narrower
 from dpmine.ledger.budget import Accounting, Amount
 from dpmine.parameters import named
-from dpmine.privacy import decimal
-from dpmine.zcdp import rho_at
+from dpmine.privacy import Zcdp, decimal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,7 +36,6 @@ LARGEST_SUPPORT = 2**63 - 1
 """Units are counted in 64 bits: no support is larger."""
 MOST_ITEMS = 12
 """Of an itemset whose subsets are all listed: it has 4095 of them and 523,250 rules."""
-_RHO_DIGITS = 12
 _IN_ONE_BASKET = object()
 """Beside an itemset: its support in one basket falls along inclusion below those of the unions."""
 
@@ -128,10 +125,17 @@ class BudgetSplit:
         if not epsilon:
             return cls(selection, None, selection, rounds)
         laplace = DiscreteLaplace(epsilon)
-        noise = narrower(laplace, _gaussian(choice, epsilon, delta), most)
+        gaussian = DiscreteGaussian.within(choice.epsilon + epsilon, delta, cost) if choice.private else None
+        noise = narrower(laplace, gaussian, most)
         both = cost + noise.zcdp
         basic = (selection.epsilon + epsilon, selection.delta if noise is laplace else delta)
         return cls(selection, noise, Amount(*basic, both.rho, both.delta), rounds)
+
+    def guarantee(self, choice: Guarantee) -> Guarantee:
+        """That of the whole run, of which `choice` is the first part."""
+        total = self.total
+        spent = Zcdp(total.rho, total.approximate_delta)
+        return replace(choice, epsilon=total.epsilon, delta=total.delta, concentrated=spent)
 
     def to_dict(self) -> Document:
         """JSON-ready."""
@@ -142,15 +146,6 @@ class BudgetSplit:
         if self.supports is None:
             return f"selection: {self.rounds}"
         return f"selection {self.selection.shown(Accounting.BASIC, decimal)} ({self.rounds}); supports {self.supports}"
-
-
-def _gaussian(choice: Guarantee, epsilon: Fraction, delta: Fraction) -> DiscreteGaussian | None:
-    """Noise for the ρ that the selection leaves of (ε, δ); None where it leaves none, or nothing is guaranteed."""
-    cost = choice.zcdp
-    if cost.delta >= delta or not choice.private:
-        return None
-    rho = rho_at(choice.epsilon + epsilon, delta - cost.delta) - cost.rho
-    return DiscreteGaussian(decimal_below(rho, _RHO_DIGITS)) if rho > 0 else None
 
 
 def released_counts(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.supports import most_counts
-from dpmine.itemsets.ways.registry import loaded_ways
+from dpmine.itemsets.ways.way import loaded_ways
 from dpmine.options.names import AUTO
 from dpmine.selection.advice import another_run, with_charge
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.rules import LiftOf, number_of_units
 from dpmine.itemsets.release.supports import MOST_ITEMS, BudgetSplit, most_counts
-from dpmine.itemsets.ways.registry import build_way
-from dpmine.itemsets.ways.way import OPTIONS, ListTerms
+from dpmine.itemsets.ways.way import OPTIONS, ListTerms, build_way
 from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import (
     Sizes,
@@ -25,7 +24,7 @@ from dpmine.parameters import (
     truth,
     whole,
 )
-from dpmine.privacy import Neighbors, Zcdp
+from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -132,9 +131,7 @@ class Request:
         most = most_counts(terms.count, sizes[1], subsets=query.rules, unions=unions)
         choice = way.guarantee()
         split = BudgetSplit.of(choice, way.rounds(), epsilon=supports, delta=terms.delta, most=most)
-        total = split.total
-        spent = Zcdp(total.rho, total.approximate_delta)
-        guarantee = replace(choice, epsilon=total.epsilon, delta=total.delta, concentrated=spent)
+        guarantee = split.guarantee(choice)
         if terms.from_data:
             guarantee = guarantee.without_privacy(_LEAKS)
         return cls(query, terms, items, way, split, guarantee, units, unions, least)

@@ -36,10 +36,11 @@ from dpmine.itemsets.spark.files import FOOTERS, ReadPlan, RowGroups, column_nam
 from dpmine.itemsets.spark.inputs import ITEM
 from dpmine.itemsets.spark.session import UNREADABLE, functions, replacing
 from dpmine.itemsets.spark.supports import require_room
-from dpmine.itemsets.transactions.interface import COUNT_LIMIT, SupportHistogram, SupportSource
+from dpmine.itemsets.transactions.interface import COUNT_LIMIT, SupportSource, tallied
 from dpmine.itemsets.transactions.lists import Itemsets
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
@@ -258,12 +259,11 @@ class NativeMiner(SupportSource):
         require_room(int(np.count_nonzero(wanted)), size, memory_limit)
         return Itemsets(*ordered(known.listed.rows[wanted], known.supports[wanted]))
 
-    def _histogram(self, size: int, threshold: int) -> SupportHistogram:
+    def _histogram(self, size: int, threshold: int) -> Counter[int]:
         known = self._known(size, threshold)
         if known is None:
             return self._by_sql.histogram(size, threshold)
-        supports, counts = np.unique(known.supports[known.supports >= threshold], return_counts=True)
-        return SupportHistogram(supports[::-1], counts[::-1])
+        return tallied(known.supports[known.supports >= threshold])
 
     def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
         known = self._known(size, support)

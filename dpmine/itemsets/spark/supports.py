@@ -29,7 +29,7 @@ from dpmine.itemsets.spark.counting import (
 )
 from dpmine.itemsets.spark.progress import watched
 from dpmine.itemsets.spark.session import functions, replacing
-from dpmine.itemsets.transactions.interface import COUNT_LIMIT, SupportHistogram, SupportSource
+from dpmine.itemsets.transactions.interface import COUNT_LIMIT, SupportSource, reaching
 from dpmine.itemsets.transactions.lists import Itemsets
 from dpmine.itemsets.transactions.memory import TooManyItemsets, parse_memory
 
@@ -138,20 +138,20 @@ class SparkMiner(SupportSource):
 
     def _itemsets(self, size: int, threshold: int, memory_limit: int | None) -> Itemsets:
         found = self.histogram(size, threshold)
-        require_room(int(found.counts.sum()), size, memory_limit)
-        if not len(found.counts):
+        require_room(found.total(), size, memory_limit)
+        if not found:
             return Itemsets(np.empty((0, size), np.int32), np.empty(0, np.int64))
         with self._one_by_one, self.watched():
             return self._listed(size, threshold)
 
-    def _histogram(self, size: int, threshold: int) -> SupportHistogram:
+    def _histogram(self, size: int, threshold: int) -> Counter[int]:
         if size > self._ranks.above(threshold):
-            return _histogram(Counter(), threshold)
+            return Counter()
         with self._one_by_one:
-            return _histogram(self._known(size, threshold).levels, threshold)
+            return reaching(self._known(size, threshold).levels, threshold)
 
     def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
-        if n >= self.histogram(size, support).to_dict().get(support, 0):
+        if n >= self.histogram(size, support)[support]:
             return None
         with self._one_by_one, self.watched():
             level = self._counted[size].between(support, support + 1)
@@ -312,8 +312,3 @@ def _place(counts: Iterable[Sequence[int]], n: int) -> tuple[int, int]:
 def _rows(frame: DataFrame) -> list[Any]:
     with replacing():
         return list(frame.collect())
-
-
-def _histogram(levels: Counter[int], threshold: int) -> SupportHistogram:
-    """The levels that reach the threshold, highest first."""
-    return SupportHistogram.of({support: count for support, count in levels.items() if support >= threshold})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import dataclass, replace
 from operator import index
 from typing import TYPE_CHECKING, Any, Self
@@ -16,7 +17,7 @@ from dpmine.itemsets.transactions.lists import Itemsets, by_size, taken, with_su
 from dpmine.itemsets.transactions.pairs import pair_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -124,38 +125,6 @@ class LoadedTransactions:
         self.transactions.close()
 
 
-@dataclass(frozen=True, eq=False)
-class SupportHistogram:
-    """How many itemsets have each support.
-
-    Attributes:
-        supports: int64[m], strictly decreasing.
-        counts: at least 1 each; int64[m], or Python's integers where one does not fit.
-    """
-
-    supports: NDArray[np.int64]
-    counts: NDArray[np.int64] | NDArray[np.object_]
-
-    @classmethod
-    def of(cls, counts: Mapping[int, int]) -> SupportHistogram:
-        """Of counts[s] > 0 itemsets with support s."""
-        supports = sorted(counts, reverse=True)
-        numbers = [counts[support] for support in supports]
-        kind = np.int64 if max(numbers, default=0) < COUNT_LIMIT else object
-        return cls(np.array(supports, np.int64), np.array(numbers, kind))
-
-    @classmethod
-    def tallied(cls, supports: NDArray[np.int64]) -> SupportHistogram:
-        """Of one itemset with each of these supports."""
-        counts = np.bincount(supports)
-        present = np.flatnonzero(counts)[::-1]
-        return cls(present, counts[present])
-
-    def to_dict(self) -> dict[int, int]:
-        """The number of itemsets by support."""
-        return dict(zip(self.supports.tolist(), self.counts.tolist(), strict=True))
-
-
 class SupportSource(ABC):
     """Exact supports of the itemsets of some transactions, at any size and threshold.
 
@@ -199,17 +168,17 @@ class SupportSource(ABC):
         is_kept = ~with_superset(found, equal=not maximal) & (found.sizes <= sizes[1])
         return taken(found, np.flatnonzero(is_kept))
 
-    def histogram(self, size: int, threshold: int) -> SupportHistogram:
+    def histogram(self, size: int, threshold: int) -> Counter[int]:
         """How many itemsets of `size` items have each support ≥ `threshold` ≥ 1; none of them is listed.
 
-        The counts are exact, however large. Memory: one int64 for each possible support.
+        The counts are exact, however large. Searches take one int64 for each possible support.
         """
         threshold = min(threshold, COUNT_LIMIT)
         if size > 1:
             return self._histogram(size, threshold)
-        return SupportHistogram.tallied(self.item_supports[self.item_supports >= threshold])
+        return tallied(self.item_supports[self.item_supports >= threshold])
 
-    def bounded_histogram(self, size: int, threshold: int, most: int | None) -> SupportHistogram | None:  # noqa: ARG002
+    def bounded_histogram(self, size: int, threshold: int, most: int | None) -> Counter[int] | None:  # noqa: ARG002
         """The histogram; None where more than `most` itemsets were found before it was complete.
 
         Such a search ends early. Engines that cannot end early find all itemsets. None for `most` is no bound.
@@ -244,7 +213,7 @@ class SupportSource(ABC):
     def _itemsets(self, size: int, threshold: int, memory_limit: int | None) -> Itemsets: ...
 
     @abstractmethod
-    def _histogram(self, size: int, threshold: int) -> SupportHistogram: ...
+    def _histogram(self, size: int, threshold: int) -> Counter[int]: ...
 
     @abstractmethod
     def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
@@ -253,6 +222,17 @@ class SupportSource(ABC):
     @abstractmethod
     def _support(self, codes: NDArray[np.int32]) -> int:
         """Of increasing codes of items, each with a support above 0."""
+
+
+def tallied(supports: NDArray[np.int64]) -> Counter[int]:
+    """How many itemsets have each support, of the support of each."""
+    levels, counts = np.unique(supports, return_counts=True)
+    return Counter(dict(zip(levels.tolist(), counts.tolist(), strict=True)))
+
+
+def reaching(levels: Counter[int], threshold: int) -> Counter[int]:
+    """The numbers of itemsets with supports ≥ `threshold`."""
+    return Counter({support: count for support, count in levels.items() if support >= threshold})
 
 
 def distinct_codes(itemset: Sequence[int], catalogue: int) -> NDArray[np.int32]:

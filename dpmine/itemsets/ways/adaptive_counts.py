@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.exact.reals import decimal_below
 from dpmine.io.python_values import items_at
 from dpmine.itemsets.best_first.bounds import Bounds, Errors
 from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts
@@ -34,10 +33,9 @@ from dpmine.itemsets.best_first.together import Likely, Together
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.release.supports import LARGEST_SUPPORT, Consistency, SupportRelease
 from dpmine.itemsets.ways.basis import Basis
-from dpmine.itemsets.ways.discovery import DIGITS, Discovery, items_per_unit
+from dpmine.itemsets.ways.discovery import Discovery, items_per_unit
 from dpmine.itemsets.ways.pure_weights import PureWeights
 from dpmine.privacy import Neighbors, Zcdp
-from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -385,7 +383,7 @@ def _noise(epsilon: Fraction, delta: Fraction) -> SupportNoise:
     """Gaussian noise whose ρ gives (ε, δ); Laplace noise for δ = 0. Raises BadParameter where they are too small."""
     if not delta:
         return DiscreteLaplace(epsilon)
-    rho = decimal_below(rho_at(epsilon, delta), DIGITS)
-    if not rho:
+    noise = DiscreteGaussian.within(epsilon, delta)
+    if noise is None:
         raise BadParameter("epsilon is too small to count itemsets at this delta: give a larger one.")
-    return DiscreteGaussian(rho)
+    return noise

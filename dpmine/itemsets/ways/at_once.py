@@ -1,4 +1,7 @@
-"""All k itemsets of a list at once, out of a public catalogue: what the ways that do so have in common."""
+"""All k itemsets of a list at once, out of a public catalogue, as a sequence or as a set.
+
+Proofs: docs/proofs/selection/joint.md and lipschitz.md.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from dpmine.itemsets.ways.way import Chosen, Way
 from dpmine.privacy import Zcdp, decimal
 from dpmine.selection.distributions.at_once import share_of_best_chosen
+from dpmine.selection.mechanisms.joint import JointExponential
+from dpmine.selection.mechanisms.lipschitz import CanonicalLipschitz
 from dpmine.selection.recommend import Shape, least, stylised
 from dpmine.selection.top_k import HALF
 
@@ -29,9 +34,8 @@ class ListAtOnce(Way):
 
     candidates: int | None
 
+    name: ClassVar[str]
     counts_deep: ClassVar[bool] = True
-    is_named: ClassVar[str]
-    """What users call it."""
     kind: ClassVar[type[AtOnce]]
     """What chooses."""
     most_places: ClassVar[int]
@@ -40,7 +44,7 @@ class ListAtOnce(Way):
     @classmethod
     def suits(cls, terms: ListTerms) -> str | None:
         """Where itemsets can be listed, and the list is short."""
-        name = cls.is_named
+        name = cls.name
         if not terms.has_catalogue:
             return (
                 f"{name} chooses among all itemsets of a public catalogue: give catalogue (`catalogue=FILE`), or use "
@@ -64,11 +68,6 @@ class ListAtOnce(Way):
     def mechanism(self) -> AtOnce:
         """What chooses, with its budget."""
         return self.kind(self.count, self.epsilon, self.neighbors)
-
-    @property
-    def name(self) -> str:
-        """Its own."""
-        return self.is_named
 
     @property
     def zcdp(self) -> Zcdp:
@@ -104,3 +103,33 @@ class ListAtOnce(Way):
     def choose(self, universe: ItemsetUniverse, *, bits: BitSource) -> Chosen:
         """Out of all itemsets of the universe."""
         return Chosen(self.mechanism.choose(universe, bits=bits))
+
+
+@dataclass(frozen=True, slots=True)
+class Joint(ListAtOnce):
+    """A sequence s of k itemsets: g(s) = max_i (c_(i) − c(s_i)), how far a place falls short of its best support.
+
+    For k ≤ 20 and δ = 0 it finds more than one shot where the k best lead clearly. Where many itemsets are nearly as
+    good, it finds less. Source: Gillenwater, Joseph, Munoz & Ribero 2022.
+    """
+
+    name: ClassVar[str] = "joint"
+    kind: ClassVar[type[AtOnce]] = JointExponential
+    most_places: ClassVar[int] = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Lipschitz(ListAtOnce):
+    """A set S of k itemsets: g(S) = max(0, the best support outside − the least support inside).
+
+    There are k! times fewer sets than sequences, but a single itemset that is far too rare spoils a set as it does a
+    sequence. Source: Shekelyan & Loukides 2022.
+    """
+
+    name: ClassVar[str] = "lipschitz"
+    kind: ClassVar[type[AtOnce]] = CanonicalLipschitz
+    most_places: ClassVar[int] = 200
+
+    def choose(self, universe: ItemsetUniverse, *, bits: BitSource) -> Chosen:
+        """Sorted by their items: the choice has no order."""
+        return Chosen(tuple(sorted(ListAtOnce.choose(self, universe, bits=bits).itemsets)))

@@ -47,6 +47,7 @@ class BestFirst(Way):
 
     counting: AdaptiveCounts
 
+    name: ClassVar[str] = BEST_FIRST
     finds_items: ClassVar[bool] = True
     releases_supports: ClassVar[bool] = True
     options: ClassVar[frozenset[str]] = frozenset({"max_items_per_unit"})
@@ -81,11 +82,6 @@ class BestFirst(Way):
         """`max_items_per_unit`: how many of its items a unit may weigh; all of them count in supports."""
         counting = AdaptiveCounts.of(terms, terms.count)
         return cls(terms.count, terms.epsilon, terms.delta, terms.neighbors, counting)
-
-    @property
-    def name(self) -> str:
-        """Its own."""
-        return BEST_FIRST
 
     @property
     def zcdp(self) -> Zcdp:

@@ -250,6 +250,7 @@ class Discover(ByItems):
     weighted: tuple[WeightedPairs | None, ...]
     """What chooses them in place of a shot; None after as many looks as leave enough for the shot."""
 
+    name: ClassVar[str] = DISCOVER
     finds_items: ClassVar[bool] = True
     options: ClassVar[frozenset[str]] = frozenset({"max_items_per_unit"})
 
@@ -289,11 +290,6 @@ class Discover(ByItems):
             for rest, shot in zip(left, shots, strict=True)
         )
         return cls(count, terms.epsilon, delta, neighbors, terms.sizes, discovery, shots, weighted)
-
-    @property
-    def name(self) -> str:
-        """Its own."""
-        return DISCOVER
 
     @property
     def itemsets(self) -> OneShot:

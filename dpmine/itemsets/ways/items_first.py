@@ -89,6 +89,7 @@ class ItemsFirst(ByItems):
     items: TopK
     last: OneShot
 
+    name: ClassVar[str] = ITEMS_FIRST
     options: ClassVar[frozenset[str]] = frozenset({"kbar"})
 
     @classmethod
@@ -125,11 +126,6 @@ class ItemsFirst(ByItems):
         slack = delta - stages.delta
         items = LimitedDomainTopK(number, number * first, slack, neighbors, first, slack, max(_KBAR, number))
         return cls(count, epsilon, delta, neighbors, terms.sizes, items, itemsets)
-
-    @property
-    def name(self) -> str:
-        """Its own."""
-        return ITEMS_FIRST
 
     @property
     def itemsets(self) -> OneShot:

@@ -38,7 +38,15 @@ class ItemsetUniverse:
 
     With a public catalogue the candidates are all its subsets of these sizes, bought or not. Without one, they are
     not known, and dummies take their place.
+
+    Attributes:
+        size: Σ C(N, r) over the sizes; None for an unknown universe.
+        padding: dummies stand in for a catalogue that is not public.
+        least: no support is less.
+        several_baskets: whether a unit may have more than one, as the layout says, not the data.
     """
+
+    least = 0
 
     def __init__(
         self,
@@ -51,8 +59,7 @@ class ItemsetUniverse:
     ) -> None:
         """`sizes`: increasing, each at least 1; with a public catalogue none above its size.
 
-        `transactions` are those that are mined: what chooses items before itemsets needs them. `several_baskets`:
-        whether a unit may have more than one, as the layout says, not the data.
+        `transactions` are those that are mined: what chooses items before itemsets needs them.
         """
         self.several_baskets = several_baskets
         self._miner = miner
@@ -68,6 +75,8 @@ class ItemsetUniverse:
         self._catalogue_is_public = catalogue_is_public
         self._ways = [comb(self._items, size) for size in sizes] if catalogue_is_public else []
         self._total = sum(self._ways)
+        self.size = self._total if catalogue_is_public else None
+        self.padding = 0 if catalogue_is_public else MANY_DUMMIES
 
     def of_items(self) -> ItemsetUniverse:
         """The single items of the same catalogue."""
@@ -88,21 +97,6 @@ class ItemsetUniverse:
         sizes = [size for size in self._sizes if size <= len(codes)]
         miner = self.transactions.projected(codes).miner() if sizes else None
         return None if miner is None else ItemsetUniverse(miner, sizes, catalogue_is_public=True)
-
-    @property
-    def size(self) -> int | None:
-        """Σ C(N, r) over the sizes; None for an unknown universe."""
-        return self._total if self._catalogue_is_public else None
-
-    @property
-    def padding(self) -> int:
-        """Dummies stand in for a catalogue that is not public."""
-        return 0 if self._catalogue_is_public else MANY_DUMMIES
-
-    @property
-    def least(self) -> int:
-        """0: no support is less."""
-        return 0
 
     def top(self) -> int:
         """The largest support of all; 0 when no itemset of these sizes was ever bought."""
@@ -228,7 +222,7 @@ class ItemsetUniverse:
             found = self._miner.bounded_histogram(size, floor, most)
             if found is None:
                 return False
-            by_size[size] = Counter(found.to_dict())
+            by_size[size] = found
         self._floor, self._by_size = floor, by_size
         total: Counter[int] = sum(by_size.values(), Counter())
         self._levels = [Level(support, total[support]) for support in sorted(total, reverse=True)]

@@ -23,7 +23,6 @@ from dpmine.models.linear.sensitivities import (
     beta1,
     beta2,
     determinant_loss,
-    float_above,
     harmonic,
     minimiser_radius,
     project,
@@ -35,6 +34,7 @@ from dpmine.models.linear.sensitivities import (
 )
 from dpmine.models.linear.solver import Accuracy, Problem, minimise
 from dpmine.models.validation.terms import UNIT, Stability
+from dpmine.privacy import float_above
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource

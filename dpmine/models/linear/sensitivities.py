@@ -29,12 +29,6 @@ def up(value: float) -> float:
     return value * (1.0 + PADDING)
 
 
-def float_above(value: Fraction) -> float:
-    """The smallest convenient float ≥ `value`."""
-    number = float(value)
-    return number if Fraction(number) >= value else math.nextafter(number, math.inf)
-
-
 def accumulated(operations: int) -> float:
     """γ_k = ku/(1 − ku): relative error of a sum of products, in any order, with k rounded operations in a chain.
 

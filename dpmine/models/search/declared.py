@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -15,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW
 from dpmine.parameters import Number, below_one, positive, probability
-from dpmine.privacy import Guarantee, Neighbors, Zcdp
+from dpmine.privacy import Guarantee, Neighbors, Zcdp, float_below
 from dpmine.zcdp import epsilon_at
 
 if TYPE_CHECKING:
@@ -189,7 +187,7 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
         declared_loss = guarantee.epsilon if self.rho is None else guarantee.zcdp.rho
         for name, value in ((self.parameter, declared_loss), (self.delta_parameter, guarantee.delta)):
             if name is not None:
-                model.set_params(**{name: _float_below(value)})
+                model.set_params(**{name: float_below(value)})
         self.estimator_ = model.fit(X, y)
         self.guarantee_ = guarantee
         return self
@@ -199,9 +197,3 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "guarantee_")
-
-
-def _float_below(value: Fraction) -> float:
-    """The largest float that is not above the value."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)

@@ -34,7 +34,7 @@ from dpmine.selection.distributions.stopping import (
     TrialNoise,
     search_and_draw,
 )
-from dpmine.selection.draws import draw_from_best
+from dpmine.selection.draws import draws_from_best
 from dpmine.selection.mechanisms.first_stop import first_stop
 from dpmine.selection.mechanisms.mechanism import DrawStage, EarlyStopStage, Mechanism, SearchStage, Stage
 from dpmine.selection.universes.ranking import Padded, ranking_of
@@ -95,7 +95,9 @@ class MarginMechanism(Mechanism):
         size = first_stop(self.hazard(universe.top(), bits=bits), ranking, bits=bits)
         if size is None and universe.padding:
             return None
-        return draw_from_best(universe, ranking, size or ranking.length, GumbelNoise(self.draw_scale), bits=bits)
+        kept, noise = size or ranking.length, GumbelNoise(self.draw_scale)
+        draws = draws_from_best(universe, ranking, kept, noise, places=1, bits=bits)
+        return next(draws, None)
 
     def distribution(self, profile: Profile) -> LevelDistribution:
         """One quadrature over the noise that the search draws once."""

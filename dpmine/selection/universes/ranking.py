@@ -225,11 +225,7 @@ class BestRanks(Generic[C]):
     def __init__(self, ranking: Ranking[C], count: int) -> None:
         self._ranking = ranking
         self.size = count
-
-    @property
-    def least(self) -> Score:
-        """The ranking's lower bound."""
-        return self._ranking.bottom
+        self.least = ranking.bottom
 
     def top(self) -> Score:
         """The score of rank 1."""

@@ -21,7 +21,6 @@ from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.counting.field import few_partners_field
 from dpmine.itemsets.counting.miner import Miner, support_of
 from dpmine.itemsets.counting.rows import frequent_rests, item_supports
-from dpmine.itemsets.transactions.interface import SupportHistogram
 from dpmine.itemsets.transactions.lists import Itemsets
 
 CATALOGUE = 9
@@ -33,10 +32,6 @@ SIZES = st.integers(1, 5)
 
 def pairs_of(result: Itemsets) -> list[tuple[tuple[int, ...], int]]:
     return [(tuple(row), support) for row, support in zip(result.items.tolist(), result.supports.tolist(), strict=True)]
-
-
-def levels_of(result: SupportHistogram) -> list[tuple[int, int]]:
-    return list(zip(result.supports.tolist(), result.counts.tolist(), strict=True))
 
 
 def random_units(seed: int, units: int, catalogue: int, baskets: int) -> Units:
@@ -52,7 +47,7 @@ def test_every_threshold_against_brute_force(units: Units, size: int) -> None:
     truth = all_supports(units, size)
     for threshold in range(1, len(units) + 2):
         assert pairs_of(miner.itemsets(size, threshold)) == listed(truth, threshold)
-        assert levels_of(miner.histogram(size, threshold)) == levels(truth, threshold)
+        assert miner.histogram(size, threshold) == levels(truth, threshold)
 
 
 @settings(max_examples=examples(200))
@@ -62,7 +57,7 @@ def test_nth_covers_each_level_exactly(units: Units, size: int) -> None:
     members: dict[int, set[tuple[int, ...]]] = {}
     for itemset, support in all_supports(units, size).items():
         members.setdefault(support, set()).add(itemset)
-    for support, count in levels_of(miner.histogram(size, 1)):
+    for support, count in miner.histogram(size, 1).items():
         drawn = [miner.nth(size, support, n) for n in range(count)]
         assert len(drawn) == len(set(drawn))
         assert set(drawn) == members[support]
@@ -87,7 +82,7 @@ def test_larger_random_baskets(size: int, baskets: int) -> None:
     truth = all_supports(units, size)
     for threshold in (1, 2, 5, 40):
         assert pairs_of(miner.itemsets(size, threshold)) == listed(truth, threshold)
-        assert levels_of(miner.histogram(size, threshold)) == levels(truth, threshold)
+        assert miner.histogram(size, threshold) == levels(truth, threshold)
 
 
 def test_nth_does_not_depend_on_what_was_asked_before() -> None:
@@ -103,7 +98,7 @@ def test_no_baskets_at_all() -> None:
     miner = Miner(baskets)
     for size in (1, 2, 3, 7):
         assert miner.itemsets(size, 1).items.shape == (0, size)
-        assert levels_of(miner.histogram(size, 1)) == []
+        assert miner.histogram(size, 1) == {}
     assert miner.support([0, 2]) == support_of(baskets, [0, 2]) == 0
 
 
@@ -116,13 +111,13 @@ def test_an_empty_catalogue() -> None:
 def test_sizes_beyond_the_longest_basket_hold_nothing(size: int) -> None:
     miner = Miner(baskets_of([[{0, 1, 2}], [{1, 2, 3}]]))
     assert len(miner.itemsets(size, 1)) == 0
-    assert levels_of(miner.histogram(size, 1)) == []
+    assert miner.histogram(size, 1) == {}
 
 
 def test_a_threshold_beyond_all_supports() -> None:
     miner = Miner(baskets_of([[{0, 1}], [{0, 1}]]))
     for threshold in (3, 10**30):
-        assert len(miner.itemsets(2, threshold)) == len(miner.histogram(2, threshold).counts) == 0
+        assert len(miner.itemsets(2, threshold)) == len(miner.histogram(2, threshold)) == 0
 
 
 def dense_units(rows: int, items: int) -> Units:
@@ -138,15 +133,15 @@ def test_dense_baskets(rows: int, size: int) -> None:
     miner, truth = Miner(baskets_of(units, 12)), all_supports(units, size)
     for threshold in (1, 3, rows // 4, rows):
         assert pairs_of(miner.itemsets(size, threshold)) == listed(truth, threshold)
-        assert levels_of(miner.histogram(size, threshold)) == levels(truth, threshold)
-    support, count = levels(truth, 1)[-1]
+        assert miner.histogram(size, threshold) == levels(truth, threshold)
+    support, count = min(levels(truth, 1).items())
     drawn = {miner.nth(size, support, n) for n in range(count)}
     assert drawn == {itemset for itemset, reached in truth.items() if reached == support}
 
 
 def test_many_long_baskets_that_share_nothing_are_counted_at_once() -> None:
     units = [[set(range(100 * row, 100 * row + 100))] for row in range(70)]
-    assert levels_of(Miner(baskets_of(units)).histogram(5, 1)) == [(1, 70 * comb(100, 5))]
+    assert Miner(baskets_of(units)).histogram(5, 1) == {1: 70 * comb(100, 5)}
 
 
 @pytest.fixture
@@ -160,9 +155,9 @@ def four_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def answers_of(units: Units) -> list[object]:
     miner = Miner(baskets_of(units))
-    found: list[object] = [levels_of(miner.histogram(size, 1)) for size in (2, 3, 4)]
+    found: list[object] = [miner.histogram(size, 1) for size in (2, 3, 4)]
     found += [pairs_of(miner.itemsets(size, 3)) for size in (2, 3, 4)]
-    support, count = levels_of(miner.histogram(3, 1))[-1]
+    support, count = min(miner.histogram(3, 1).items())
     return [*found, miner.nth(3, support, count // 2), miner.support([1, 2])]
 
 
@@ -172,11 +167,6 @@ PARALLEL = [random_units(3, 800, 60, 1), random_units(4, 300, 60, 3), dense_unit
 @pytest.fixture(scope="module")
 def sequential_answers() -> list[list[object]]:
     return [answers_of(units) for units in PARALLEL]
-
-
-@pytest.mark.usefixtures("four_threads")
-def test_parallel_searches_find_the_same(sequential_answers: list[list[object]]) -> None:
-    assert [answers_of(units) for units in PARALLEL] == sequential_answers
 
 
 @pytest.mark.usefixtures("four_threads")
@@ -219,7 +209,7 @@ def test_more_baskets_than_can_be_counted_are_refused() -> None:
 
 def test_numbers_of_itemsets_beyond_four_bytes() -> None:
     miner = Miner(baskets_of([[set(range(5000))], [{1, 2, 3, 4}]]))
-    assert levels_of(miner.histogram(3, 1)) == [(2, 4), (1, comb(5000, 3) - 4)]
+    assert miner.histogram(3, 1) == {2: 4, 1: comb(5000, 3) - 4}
 
 
 @pytest.mark.slow
@@ -240,13 +230,13 @@ def test_more_items_than_two_bytes_can_number() -> None:
     units = [[{item, many - 1}] for item in range(0, many - 1, 7)] + [[{5, 65_541}], [{5, 65_541}]]
     miner = Miner(baskets_of(units, many))
     assert pairs_of(miner.itemsets(2, 2)) == [((5, 65_541), 2)]
-    assert levels_of(miner.histogram(2, 1)) == levels(all_supports(units, 2), 1)
+    assert miner.histogram(2, 1) == levels(all_supports(units, 2), 1)
 
 
 def test_a_basket_of_five_thousand_items() -> None:
     units = [[set(range(5000))], [{1, 2, 4999}]]
     miner = Miner(baskets_of(units))
-    assert levels_of(miner.histogram(2, 1)) == [(2, 3), (1, 5000 * 4999 // 2 - 3)]
+    assert miner.histogram(2, 1) == {2: 3, 1: 5000 * 4999 // 2 - 3}
     assert pairs_of(miner.itemsets(2, 2)) == [((1, 2), 2), ((1, 4999), 2), ((2, 4999), 2)]
     assert miner.support(miner.nth(2, 1, 12_000_000)) == 1
 
@@ -269,7 +259,7 @@ def test_more_itemsets_than_the_first_room() -> None:
 
 def test_levels_beyond_64_bits_are_counted_exactly() -> None:
     miner = Miner(baskets_of([[set(range(200))]]))
-    assert levels_of(miner.histogram(100, 1)) == [(1, comb(200, 100))]
+    assert miner.histogram(100, 1) == {1: comb(200, 100)}
     with pytest.raises(BadParameter, match="raise the threshold"):
         miner.itemsets(100, 1)
 
@@ -283,7 +273,7 @@ def test_levels_beyond_64_bits_are_numbered_without_gaps_or_repetitions(
     rows = [{0, 1, 2, 3, 4, 5}, {1, 2, 3, 6, 7}, {0, 2, 4, 8, 9, 10}, {2, 4, 5}]
     units = [[row] for row in (rows * 20 if dense else rows)] + [[{0, 2, 3, 11, 12, 13, 14}]]
     truth, miner = all_supports(units, 4), Miner(baskets_of(units))
-    assert levels_of(miner.histogram(4, 1)) == levels(truth, 1)
+    assert miner.histogram(4, 1) == levels(truth, 1)
     alone = {itemset for itemset, support in truth.items() if support == 1}
     assert len(alone) > 20
     assert {miner.nth(4, 1, n) for n in range(len(alone))} == alone
@@ -334,11 +324,11 @@ def test_wrong_numbers_are_refused() -> None:
 def test_eight_threads_get_the_same_answers() -> None:
     units = random_units(9, 2000, 80, 2)
     miner = Miner(baskets_of(units, 80))
-    expected = levels_of(miner.histogram(3, 1)), pairs_of(miner.itemsets(3, 20)), miner.nth(3, 5, 100)
 
     def ask(_: int) -> tuple[object, object, object]:
-        return levels_of(miner.histogram(3, 1)), pairs_of(miner.itemsets(3, 20)), miner.nth(3, 5, 100)
+        return miner.histogram(3, 1), pairs_of(miner.itemsets(3, 20)), miner.nth(3, 5, 100)
 
+    expected = ask(0)
     with ThreadPoolExecutor(8) as pool:
         assert all(answer == expected for answer in pool.map(ask, range(24)))
 
@@ -350,7 +340,7 @@ def test_nth_does_not_depend_on_later_rankings(seed: int, rows: int, items: int)
     generator = np.random.default_rng(seed)
     units = [[set(np.flatnonzero(row).tolist()) or {0}] for row in generator.random((rows, items)) < 0.2]
     miner = Miner(baskets_of(units, items))
-    levels = levels_of(Miner(baskets_of(units, items)).histogram(2, 2))
+    levels = Miner(baskets_of(units, items)).histogram(2, 2).items()
     before = {(support, n): miner.nth(2, support, n) for support, count in levels for n in range(count)}
     miner.support((0, 1))
     assert before == {place: miner.nth(2, *place) for place in before}

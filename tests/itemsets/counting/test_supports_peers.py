@@ -59,7 +59,7 @@ def test_same_itemsets_and_supports(name: str, largest_size: int, threshold: int
 )
 def test_known_numbers_of_itemsets(name: str, size: int, threshold: int, expected: int) -> None:
     miner = Miner(shared_baskets(name))
-    assert len(miner.itemsets(size, threshold)) == int(miner.histogram(size, threshold).counts.sum()) == expected
+    assert len(miner.itemsets(size, threshold)) == miner.histogram(size, threshold).total() == expected
 
 
 @pytest.mark.slow

@@ -214,7 +214,7 @@ def test_an_engine_that_does_not_charge_releases_nothing(monkeypatch: pytest.Mon
         return read_local(data, columns, planned=None, **options)
 
     engine = Registered("uncharged", "somewhere")
-    import_module("dpmine.itemsets.ways.registry")  # loads what is registered once, and not as below
+    import_module("dpmine.itemsets.ways.way")  # loads what is registered once, and not as below
     monkeypatch.setattr(Registered, "load", lambda self: uncharged)  # noqa: ARG005
     monkeypatch.setattr("dpmine.itemsets.read.engine_of", lambda name, data: engine)  # noqa: ARG005
     with pytest.raises(LookupError, match="read without a charge"):

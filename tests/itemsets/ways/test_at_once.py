@@ -15,9 +15,8 @@ from support.oracles.itemsets import Units, all_supports, baskets_of
 
 import dpmine
 from dpmine.errors import BadParameter
-from dpmine.itemsets.ways.registry import build_way, loaded_ways, rivals
 from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
-from dpmine.itemsets.ways.way import ListTerms, Way
+from dpmine.itemsets.ways.way import ListTerms, Way, build_way, loaded_ways, rivals
 from dpmine.privacy import Neighbors, Zcdp
 
 UNITS: Units = [[{0, 1, 2}], [{0, 1}, {2, 3}], [{0, 1}], [{1, 2}], [{0, 3}], [{0, 1, 3}]]

@@ -29,9 +29,8 @@ from dpmine.itemsets.best_first.plan import (
 )
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace, SupportNoise
 from dpmine.itemsets.ways.best_first import BestFirst
-from dpmine.itemsets.ways.registry import build_way
 from dpmine.itemsets.ways.universe import ItemsetUniverse
-from dpmine.itemsets.ways.way import ListTerms
+from dpmine.itemsets.ways.way import ListTerms, build_way
 from dpmine.privacy import Neighbors
 
 DELTA = Fraction(1, 10**6)

@@ -27,7 +27,7 @@ from support.oracles.discovery import (
     masses,
     neighbours,
 )
-from support.oracles.itemsets import all_supports, baskets_of
+from support.oracles.itemsets import all_supports, baskets_of, unknown_pairs
 from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.errors import BadParameter
@@ -35,7 +35,6 @@ from dpmine.exact.bits import SystemBits
 from dpmine.exact.noise import discrete_gaussian_array
 from dpmine.itemsets.ways import discovery as module
 from dpmine.itemsets.ways.discovery import Discover, Discovery
-from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.itemsets.ways.way import ListTerms
 from dpmine.privacy import Neighbors, Zcdp
 from dpmine.selection.top_k import OneShot
@@ -278,8 +277,7 @@ def test_privacy_of_list_and_discovery_together(relation: Neighbors) -> None:
 
 def test_every_number_of_looks_has_a_budget_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     way = Discover.of(ListTerms(5, Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE, (2, 2)))
-    baskets = baskets_of(SOME, 3)
-    universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
+    universe = unknown_pairs(baskets_of(SOME, 3))
     seen_by: list[Any] = []
     for looks in range(1, len(way.shots) + 1):
         seen = module.Found(np.array([0, 1]), looks, np.zeros(2, np.int64))
@@ -335,24 +333,14 @@ def test_privacy_where_what_was_found_decides_on_the_budget(relation: Neighbors)
 
 @pytest.mark.statistical
 @pytest.mark.usefixtures("few_steps")
-def test_law_of_two_looks() -> None:
-    """Chi^2 of 1,500 lists at a nominal 1e-9."""
-    way, baskets = two_looks(Neighbors.ADD_REMOVE), baskets_of(SOME, 3)
-    universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
+@pytest.mark.parametrize("looks", [1, 2])
+def test_law_of_the_list(looks: int) -> None:
+    """Chi^2 of 1,500 lists at a nominal 1e-9 each."""
+    relation, universe = Neighbors.ADD_REMOVE, unknown_pairs(baskets_of(SOME, 3))
+    one_look = small_way(relation, Discovery(Fraction(1, 2), Fraction(1, 2), relation, 3), Fraction(1))
+    way, law = (one_look, law_of_lists) if looks == 1 else (two_looks(relation), law_of_two_looks)
     seen = tally(lambda: next(iter(way.choose(universe, bits=SystemBits()).itemsets), None), 1500)
-    assert chi_square_p(seen, law_of_two_looks(way, SOME)) > 1e-9
-
-
-@pytest.mark.statistical
-@pytest.mark.usefixtures("few_steps")
-def test_law_of_the_list() -> None:
-    """Chi^2 of 1,500 lists at a nominal 1e-9."""
-    discovery = Discovery(Fraction(1, 2), Fraction(1, 2), Neighbors.ADD_REMOVE, 3)
-    way = small_way(Neighbors.ADD_REMOVE, discovery, Fraction(1))
-    baskets = baskets_of(SOME, 3)
-    universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
-    seen = tally(lambda: next(iter(way.choose(universe, bits=SystemBits()).itemsets), None), 1500)
-    assert chi_square_p(seen, law_of_lists(way, SOME)) > 1e-9
+    assert chi_square_p(seen, law(way, SOME)) > 1e-9
 
 
 @every("epsilon", [Fraction(1, 100), Fraction(3, 10), Fraction(1), Fraction(40)])
@@ -375,8 +363,7 @@ def test_enough_items_have_itemsets_for_all_places() -> None:
 
 def test_a_large_budget_finds_the_best() -> None:
     units: Units = [[{0, 1, 2}]] * 50 + [[{0, 1}]] * 50 + [[{3, 4}]]
-    baskets = baskets_of(units)
-    universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
+    universe = unknown_pairs(baskets_of(units))
     way = Discover.of(ListTerms(1, Fraction(4000), Fraction(1, 10**6), Neighbors.REPLACE_ONE, (2, 2)))
     assert way.choose(universe, bits=SystemBits()).itemsets == ((0, 1),)
     nothing = Discover.of(ListTerms(1, Fraction(1, 10), Fraction(1, 10**6), Neighbors.REPLACE_ONE, (2, 2)))

@@ -293,7 +293,7 @@ class Tallying(Miner):
         return found if found is None or most is None else self._noted(found)
 
     def _noted(self, found: Any) -> Any:
-        self.counted = max(self.counted, int(found.counts.sum()))
+        self.counted = max(self.counted, found.total())
         return found
 
 

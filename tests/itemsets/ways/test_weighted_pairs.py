@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.cases import every
 from support.effort import examples
 from support.oracles.discovery import RELATIONS, SOME, Law, excess, law_of_sets, masses, neighbours
-from support.oracles.itemsets import baskets_of
+from support.oracles.itemsets import baskets_of, unknown_pairs
 from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.errors import BadParameter
@@ -23,7 +23,6 @@ from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.transactions import pairs as counting
 from dpmine.itemsets.ways import discovery, weighted_pairs
 from dpmine.itemsets.ways.discovery import Discover, Discovery
-from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.itemsets.ways.way import ListTerms
 from dpmine.itemsets.ways.weighted_pairs import WeightedPairs
 from dpmine.privacy import Neighbors
@@ -156,7 +155,7 @@ def test_privacy_of_list_and_discovery_together(relation: Neighbors) -> None:
 def test_law_of_the_list() -> None:
     """Chi^2 of 1,500 lists at a nominal 1e-9."""
     way, baskets = together(Neighbors.ADD_REMOVE), baskets_of(SOME, 3)
-    universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
+    universe = unknown_pairs(baskets)
     seen = tally(lambda: next(iter(way.choose(universe, bits=SystemBits()).itemsets), None), 1500)
     assert chi_square_p(seen, law_of_lists(way, SOME)) > 1e-9
 
@@ -232,8 +231,7 @@ def test_what_is_found_decides_between_weights_and_a_shot(monkeypatch: pytest.Mo
     monkeypatch.setattr(discovery, "MOST_WEIGHTED_ITEMS", 2)
     monkeypatch.setattr(discovery, "shot_among", lambda *_given, **_bits: ((0,),))
     monkeypatch.setattr(WeightedPairs, "choose", lambda *_given, **_bits: ((1,),))
-    baskets = baskets_of(SOME, 3)
-    universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
+    universe = unknown_pairs(baskets_of(SOME, 3))
     for codes, expected in [([0, 1], (1,)), ([0, 1, 2], (0,))]:
         seen = discovery.Found(np.array(codes), 1, np.zeros(len(codes), np.int64))
         monkeypatch.setattr(Discovery, "find", lambda *_given, seen=seen, **_bits: seen)
@@ -242,8 +240,7 @@ def test_what_is_found_decides_between_weights_and_a_shot(monkeypatch: pytest.Mo
 
 def test_every_number_of_looks_has_weights_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     way = Discover.of(ListTerms(50, Fraction(3, 10), TINY, Neighbors.REPLACE_ONE, (2, 2)))
-    baskets = baskets_of(SOME, 3)
-    universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
+    universe = unknown_pairs(baskets_of(SOME, 3))
     used: list[Any] = []
     monkeypatch.setattr(WeightedPairs, "choose", lambda self, *_given, **_bits: used.append(self))
     for looks in range(1, len(way.weighted) + 1):

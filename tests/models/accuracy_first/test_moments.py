@@ -26,7 +26,7 @@ from dpmine.models.accuracy_first.objectives import (
 from dpmine.models.accuracy_first.settings import UnitBox
 from dpmine.models.accuracy_first.threshold_search import covariance_hypotheses, minimise_over_ball, output_hypotheses
 from dpmine.models.linear.losses import Examples
-from dpmine.models.linear.sensitivities import float_above
+from dpmine.privacy import float_above
 
 
 @pytest.mark.parametrize(("size", "dimension"), [(5, 1), (40, 3), (BLOCK + 5, 2)])

@@ -12,7 +12,7 @@ from dpmine.io.open import open_source
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.ingest.layouts import plan_layout
 from dpmine.itemsets.ingest.lines import declared, read_whole
-from dpmine.itemsets.transactions.interface import LoadedTransactions, SupportHistogram, SupportSource
+from dpmine.itemsets.transactions.interface import LoadedTransactions, SupportSource
 from dpmine.itemsets.transactions.lists import Itemsets
 from dpmine.itemsets.transactions.memory import MemoryBudget
 
@@ -51,8 +51,8 @@ class ToyMiner(SupportSource):
         items = np.array([codes for codes, _ in found], np.int32).reshape(-1, size)
         return Itemsets(items, np.array([support for _, support in found], np.int64))
 
-    def _histogram(self, size: int, threshold: int) -> SupportHistogram:
-        return SupportHistogram.of(Counter(support for _, support in self._above(size, threshold)))
+    def _histogram(self, size: int, threshold: int) -> Counter[int]:
+        return Counter(support for _, support in self._above(size, threshold))
 
     def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
         found = [codes for codes, counted in self._above(size, support) if counted == support]

@@ -24,6 +24,7 @@ class Toy(Way):
     The noise is that of one support, so this is not private: it shows the seam alone. Proof: docs/proofs/toy.md.
     """
 
+    name: ClassVar[str] = "toy"
     releases_supports: ClassVar[bool] = True
 
     @classmethod
@@ -37,10 +38,6 @@ class Toy(Way):
     @classmethod
     def of(cls, terms: ListTerms) -> Self:
         return cls(terms.count, terms.epsilon, Fraction(0), terms.neighbors)
-
-    @property
-    def name(self) -> str:
-        return "toy"
 
     @property
     def zcdp(self) -> Zcdp:

@@ -42,9 +42,6 @@ def check(miner: Any, labels: list[int], rows: list[Row]) -> None:
             found = miner.itemsets(size, threshold)
             named = [tuple(sorted(labels[code] for code in codes)) for codes in found.items.tolist()]
             assert dict(zip(named, found.supports.tolist(), strict=True)) == frequent
-            levels = miner.histogram(size, threshold)
-            assert dict(zip(levels.supports.tolist(), levels.counts.tolist(), strict=True)) == Counter(
-                frequent.values()
-            )
+            assert miner.histogram(size, threshold) == Counter(frequent.values())
         for itemset in [*truth][:3]:
             assert miner.support([labels.index(item) for item in itemset]) == truth[itemset]

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 import dpmine
 from dpmine.auditing import Claim, RowSets, ScoreVectors
 from dpmine.itemsets.release.noise import DiscreteLaplace
+from dpmine.itemsets.ways.at_once import Joint, Lipschitz
 from dpmine.itemsets.ways.basis import Basis
 from dpmine.itemsets.ways.discovery import Discover, Discovery
 from dpmine.itemsets.ways.items_first import ItemsFirst
-from dpmine.itemsets.ways.joint import Joint
-from dpmine.itemsets.ways.lipschitz import Lipschitz
 from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.itemsets.ways.way import ListTerms, Way
 from dpmine.privacy import Neighbors

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.transactions.interface import Transactions
+from dpmine.itemsets.ways.universe import ItemsetUniverse
 from support.datasets import shared_path
 
 Units = Sequence[Sequence[Iterable[int]]]
@@ -46,10 +47,14 @@ def listed(supports: Mapping[tuple[int, ...], int], threshold: int) -> list[tupl
     return sorted(frequent, key=lambda pair: (-pair[1], pair[0]))
 
 
-def levels(supports: Mapping[tuple[int, ...], int], threshold: int) -> list[tuple[int, int]]:
-    """(support, number of itemsets) above the threshold, by decreasing support."""
-    counts = Counter(support for support in supports.values() if support >= threshold)
-    return sorted(counts.items(), reverse=True)
+def levels(supports: Mapping[tuple[int, ...], int], threshold: int) -> Counter[int]:
+    """The number of itemsets with each support above the threshold."""
+    return Counter(support for support in supports.values() if support >= threshold)
+
+
+def unknown_pairs(baskets: BasketsInMemory) -> ItemsetUniverse:
+    """The pairs of items that are not public."""
+    return ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
 
 
 def shared_baskets(name: str) -> BasketsInMemory:

@@ -12,9 +12,8 @@ from support.cases import every
 import dpmine
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.noise import DiscreteLaplace
-from dpmine.itemsets.ways import registry
-from dpmine.itemsets.ways.registry import build_way, rivals
-from dpmine.itemsets.ways.way import ListTerms
+from dpmine.itemsets.ways import way
+from dpmine.itemsets.ways.way import ListTerms, build_way, rivals
 from dpmine.options.names import Named
 from dpmine.planning import plan_list
 from dpmine.privacy import Neighbors, Zcdp
@@ -28,7 +27,7 @@ BASKETS = [["a", "b"]] * 400 + [["c"]]
 
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.WAYS, "toy", Named("toy", "project.toys.way:Toy"))
+    monkeypatch.setitem(way.WAYS, "toy", Named("toy", "project.toys.way:Toy"))
 
 
 @pytest.mark.usefixtures("toy")
@@ -46,7 +45,7 @@ def test_a_way_in_the_registry_is_known_by_name_to_auto_and_to_the_planner() -> 
         dpmine.top_itemsets(BASKETS, mechanism="toy", kbar=3)
     with pytest.raises(BadParameter, match=r"'auto' has no option max_items_per_unit: .* `mechanism='best_first'`"):
         dpmine.top_itemsets(BASKETS, catalogue=list("abcdefgh"), max_items_per_unit=3)
-    with pytest.raises(BadParameter, match=f"one of: auto, {', '.join(sorted(registry.WAYS))}"):
+    with pytest.raises(BadParameter, match=f"one of: auto, {', '.join(sorted(way.WAYS))}"):
         dpmine.top_itemsets(BASKETS, mechanism="unheard-of")
 
 
