@@ -1,15 +1,22 @@
-"""Pairs of neighbours: what they are, which a claim covers, and what laws on them show, against closed forms."""
+"""Pairs of neighbours, climbs from the worst of them, and what pairs show: broken mechanisms, and no honest one."""
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from functools import lru_cache
+from hashlib import shake_256
+from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import broken
 from support.cases import every
 from support.mechanisms import made
+from support.tapes import TapeBits
 
 from dpmine.auditing.pairs import (
     DIRECT,
@@ -30,7 +37,8 @@ from dpmine.auditing.pairs import (
     stairs,
     structured,
 )
-from dpmine.auditing.worst_pairs import scope_of
+from dpmine.auditing.run import audit_mechanisms
+from dpmine.auditing.worst_pairs import STRUCTURED, Climber, audit_stages, audit_whole, scope_of
 from dpmine.errors import BadParameter
 from dpmine.parameters import exact_number
 from dpmine.privacy import Neighbors
@@ -38,6 +46,11 @@ from dpmine.selection.distributions.profile import Profile
 from dpmine.selection.mechanisms.large_margin import LargeMarginTight
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
 from dpmine.selection.recommend import MECHANISMS
+
+if TYPE_CHECKING:
+    from dpmine.auditing.audit_report import AuditRow
+    from dpmine.selection.mechanisms.mechanism import Mechanism
+
 
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE
 NAMES = [name for name, kind in MECHANISMS.items() if kind.private]
@@ -177,3 +190,156 @@ def test_the_two_figures_agree(weights: list[tuple[float, float]]) -> None:
         epsilon = measured_epsilon(left, right, delta)
         assert privacy_profile(left, right, epsilon + 1e-9) <= delta
         assert epsilon == 0 or privacy_profile(left, right, epsilon * (1 - 1e-9)) >= delta
+
+
+SCOPES = [
+    ClaimScope(Neighbors.REPLACE_ONE),
+    ClaimScope(Neighbors.ADD_REMOVE, (0, UNKNOWN)),
+    ClaimScope(Neighbors.REPLACE_ONE, (0, UNKNOWN), growth=3),
+]
+GAPS = (0.0, 1.0, 2.0, 17.0)
+
+
+def fixed_bits() -> TapeBits:
+    """The same tape every time, long enough."""
+    return TapeBits(int.from_bytes(shake_256(b"climb").digest(40_000), "big"), 320_000)
+
+
+def shows(pair: Pair) -> Finding:
+    """The exponential mechanism for ε = 1 that has twice its exponent."""
+    left, right = (pair.masses(side, made(Exponential, 1.0).distribution(pair.profile(side))) for side in PairSide)
+    return measure_both(left, right, Terms(1.0, 0.0), precision=DIRECT)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_all_proposals_are_admitted(scope: ClaimScope) -> None:
+    seen: list[Pair] = []
+
+    def remember(pair: Pair) -> Finding:
+        seen.append(pair)
+        return Finding()
+
+    Climber(scope, GAPS, (1, 3)).climb(None, remember, steps=400, bits=fixed_bits())
+    assert len(seen) > 50
+    assert all(scope.admits(pair) for pair in seen)
+    assert {pair.dummies for pair in seen} == set(scope.dummies)
+
+
+def test_climbing_finds_a_broken_mechanism_from_nothing() -> None:
+    found, pair = Climber(SCOPES[0], GAPS).climb(None, shows, steps=300, bits=fixed_bits())
+    assert pair is not None
+    assert found.epsilon > 1.5
+    assert found.delta > 0
+
+
+def test_climbing_never_loses_its_start() -> None:
+    start = Pair((Group(4, 1), Group(2, -1)))
+    found, _ = Climber(SCOPES[0], GAPS).climb(start, shows, steps=50, bits=fixed_bits())
+    assert found.rank >= shows(start).rank
+
+
+NO_BITS = TapeBits(0, 0)
+"""Structured pairs need no randomness: the results are the same every time."""
+POINT = Fraction(1), Fraction(1, 10**6)
+SLOW = pytest.mark.slow
+"""The search among the margin mechanisms' pairs takes seconds."""
+GRID = list(product([Fraction(1, 10), Fraction(10)], [Fraction(1, 10**10), Fraction(1, 100)]))
+
+
+@lru_cache
+def stages_of(mechanism: Mechanism) -> list[AuditRow]:
+    """What the audit finds of each stage: several tests look at the same mechanisms."""
+    return audit_stages(mechanism, effort=STRUCTURED, bits=NO_BITS)
+
+
+def is_caught_quickly(mechanism: Mechanism) -> bool:
+    """By its stages where it has some (their laws are cheap), by the whole otherwise."""
+    if mechanism.stages():
+        return not all(stage.holds for stage in stages_of(mechanism))
+    return audit_whole(mechanism, effort=STRUCTURED, bits=NO_BITS).delta > mechanism.delta
+
+
+@pytest.mark.parametrize(
+    ("kind", "relation"),
+    [
+        pytest.param(kind, relation, marks=SLOW if kind.__name__.startswith(("Tight", "LargeMargin")) else ())
+        for kind, relation in broken.CASES
+    ],
+)
+def test_broken_mechanisms_are_caught(kind: type[Mechanism], relation: Neighbors) -> None:
+    assert is_caught_quickly(broken.build(kind, relation, *POINT))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relation", Neighbors)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW if "margin" in name else ()) for name in NAMES])
+def test_honest_mechanisms_are_not_accused(name: str, relation: Neighbors) -> None:
+    assert not any(is_caught_quickly(mechanism) for mechanism in honest(name, relation, *POINT))
+
+
+def honest(name: str, relation: Neighbors, epsilon: Fraction, delta: Fraction) -> list[Mechanism]:
+    return MECHANISMS[name].audit_variants(epsilon, delta if MECHANISMS[name].approximate else Fraction(0), relation)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "stage"),
+    [
+        (broken.TightHalvedRho, "search"),
+        (broken.TightHalvedNu, "search"),
+        (broken.TightFirstShareEverywhere, "search"),
+        (broken.TightGenerousFirst, "search"),
+        (broken.TightEarlyStop, "early stop"),
+        (broken.TightEagerDraw, "draw"),
+        (broken.LargeMarginWithoutThreshold, "early stop"),
+        (broken.LargeMarginEagerDraw, "draw"),
+    ],
+)
+def test_the_stage_that_is_broken_is_named(kind: type[Mechanism], stage: str) -> None:
+    findings = stages_of(broken.build(kind, Neighbors.REPLACE_ONE, *POINT))
+    assert [finding.stage for finding in findings if not finding.holds] == [stage]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relation", Neighbors)
+def test_the_searches_budget_is_reached(relation: Neighbors) -> None:
+    """The audit is sharp: the tight search shows all that its outcomes may cost, the other 1/2 or 1/4 of ε."""
+    tight, loose = (stages_of(honest(name, relation, *POINT)[0])[0] for name in ("large_margin_tight", "large_margin"))
+    assert tight.measured_epsilon == pytest.approx(tight.epsilon, rel=1e-6)
+    assert loose.measured_epsilon == pytest.approx(0.5 if relation is Neighbors.REPLACE_ONE else 0.25, rel=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relation", Neighbors)
+@pytest.mark.parametrize("name", [name for name in NAMES if "margin" not in name])
+def test_the_whole_claim_is_reached(name: str, relation: Neighbors) -> None:
+    """Mechanisms of one piece are tight, in ε or in δ, and the structured pairs show it."""
+    mechanism = honest(name, relation, *POINT)[0]
+    found = audit_whole(mechanism, effort=STRUCTURED, bits=NO_BITS)
+    reached = found.delta / float(mechanism.delta) if mechanism.delta else found.epsilon / float(mechanism.epsilon)
+    assert reached == pytest.approx(1, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", broken.REPLACE_ONLY)
+def test_the_others_are_private_where_counts_move_together(kind: type[Mechanism]) -> None:
+    assert not is_caught_quickly(broken.build(kind, Neighbors.ADD_REMOVE, *POINT))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", GRID)
+@pytest.mark.parametrize(("kind", "relation"), broken.CASES)
+def test_broken_mechanisms_are_caught_everywhere(
+    kind: type[Mechanism], relation: Neighbors, point: tuple[Fraction, Fraction]
+) -> None:
+    assert is_caught_quickly(broken.build(kind, relation, *point))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", GRID)
+@pytest.mark.parametrize("relation", Neighbors)
+@pytest.mark.parametrize("name", NAMES)
+def test_honest_mechanisms_are_accused_nowhere(
+    name: str, relation: Neighbors, point: tuple[Fraction, Fraction]
+) -> None:
+    row = audit_mechanisms(honest(name, relation, *point), effort=STRUCTURED, bits=NO_BITS)
+    assert row.holds

@@ -1,17 +1,26 @@
 from __future__ import annotations
 
 import json
+import pickle
 from fractions import Fraction
+from math import exp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, Neighbors, law
 from dpmine.models.histogram.bin_search import least_records
+from dpmine.models.histogram.density import Density
 from dpmine.models.histogram.estimator import PrivateHistogram
 from dpmine.models.histogram.training import (
     Axis,
@@ -28,6 +37,9 @@ from dpmine.models.validation.terms import Sensitivities, allowed, comparable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from dpmine.models.histogram.bin_search import BinSearch
+
 
 CANARY = 918273.5
 X = np.random.default_rng(7).beta(2, 5, 5000)
@@ -214,3 +226,87 @@ def test_results_as_text_and_json() -> None:
     lines = str(result).splitlines()
     assert len(lines) == result.bins + 2
     assert "ε = 1" in lines[-2]
+
+
+def search(**options: Any) -> BinSearch:
+    return PrivateHistogram(**{"lower": 0, "upper": 1, "delta": 0, **options}).search()
+
+
+@pytest.mark.parametrize(
+    ("asked", "alpha"),
+    [
+        ({"bins": [20], "epsilon": "0.15"}, 0.15),  # all of ε
+        ({"bins": [4, 8], "epsilon": 1, "delta": 1e-6, "selection_share": "0.25"}, 0.75),
+    ],
+)
+def test_it_is_the_least_whole_number_with_its_level(asked: dict[str, Any], alpha: float) -> None:
+    error = search(**asked).count_error
+    outside = [exp(-t * alpha / 2) for t in (error, error - 1)]  # of Laplace noise of scale 2/α
+    assert outside[0] <= 0.05 < outside[1]
+
+
+def test_rows_of_a_unit_share_its_budget() -> None:
+    one = PrivateHistogram(bins=[20], lower=0, upper=1, epsilon=1, delta=0)
+    assert one.search(1).count_error == 6
+    assert one.search(3).count_error == 18
+
+
+@pytest.mark.statistical
+def test_released_counts_keep_to_it() -> None:
+    """4,000 bins without records: half of 5 % are beyond it, because negative counts are raised to 0.
+
+    False alarms: 10^−6.
+    """
+    found = search(bins=[4000], epsilon=1)
+    density = found.density(np.zeros(10), bits=NumpyBits(7))
+    assert isinstance(density, Density)
+    beyond = int((density.counts[1:] > found.count_error).sum())
+    expected = exp(-found.count_error / 2) / 2
+    assert stats.binomtest(beyond, 3999, expected).pvalue > 1e-6
+    assert stats.binomtest(beyond, 3999, expected * 2).pvalue < 1e-6
+
+
+def test_columns_are_those_of_the_fit() -> None:
+    line = PrivateHistogram(bins=[4], lower=0, upper=1)
+    plane = PrivateHistogram(bins=[4], lower=(0, 0), upper=1)
+    assert not hasattr(line, "n_features_in_")
+    pairs = np.column_stack([X, X])
+    assert (line.fit(X).n_features_in_, plane.fit(pairs).n_features_in_) == (1, 2)
+    for model, other in ((line, pairs), (plane, X[:, np.newaxis]), (plane, X)):
+        with pytest.raises(BadData, match="number"):
+            model.score_samples(other)
+    named = pd.DataFrame(pairs, columns=["a", "b"])
+    assert plane.fit(named).feature_names_in_.tolist() == ["a", "b"]
+    with pytest.raises(BadData, match="feature names should match"):
+        plane.score_samples(named[["b", "a"]])
+    assert not hasattr(plane.fit(pairs), "feature_names_in_")
+
+
+def test_scores_are_log_densities() -> None:
+    model = PrivateHistogram(bins=[4], lower=0, upper=2, epsilon=10**6).fit([0.1] * 3 + [1.9])
+    found = model.score_samples([0.2, 1.8, 0.7, -0.1, np.nan])
+    assert found[[0, 1, 3, 4]] == pytest.approx([np.log(1.5), np.log(0.5), -np.inf, np.nan], rel=1e-4, nan_ok=True)
+    assert found[2] < -10  # an empty bin: all that it may have is noise
+    assert model.score([[0.2], [1.8]]) == pytest.approx(np.log(0.75), rel=1e-4)
+    assert model.score([0.2, 0.7]) < -4
+    assert model.score([0.2, -0.1]) == -np.inf
+
+
+def test_a_fitted_one_is_chosen_by_its_likelihood() -> None:
+    """In cross-validation and at the end of a pipeline: more records of the peak are more likely under more bins."""
+    coarse, fine = (PrivateHistogram(bins=[bins], lower=0, upper=1, epsilon=10**4) for bins in (2, 16))
+    peak = np.clip(0.3 + 0.05 * np.random.default_rng(1).normal(size=2000), 0.2, 0.4)
+    means = [cross_val_score(model, peak[:, np.newaxis]).mean() for model in (coarse, fine)]
+    assert means[1] > means[0] + 100
+    doubled = make_pipeline(FunctionTransformer(lambda x: x / 2), clone(fine)).fit(2 * peak[:, np.newaxis])
+    assert doubled.score_samples(np.array([[0.6]])) == pytest.approx(fine.fit(peak).score_samples([0.3]), rel=0.01)
+
+
+@every("lower", [0, (0, 0)])
+def test_pickles_keep_what_was_learnt(lower: Any) -> None:
+    records = X if lower == 0 else np.column_stack([X, X])
+    model = PrivateHistogram(bins=[4, 8], lower=lower, upper=1, epsilon=50).fit(records)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.density_, model.density_)
+    assert again.guarantee_ == model.guarantee_
+    assert again.score(records) == model.score(records)

@@ -161,14 +161,17 @@ def test_the_determinant_is_free_where_the_loss_fades() -> None:
 CLAIM = (Fraction(1), Fraction(1, 100))
 
 
-def audited(training: Any, ridge: Fraction, pair: Any, worst: Callable[[Any], Any]) -> float:
-    """A lower confidence bound on δ at the claimed ε: how often two neighbours' weights are in the `worst` event."""
+def audited(training: Any, ridge: Fraction, neighbours: Any, worst: Callable[[Any], Any]) -> float:
+    """A lower confidence bound on δ at the claimed ε: how often weights of two data sets are in the `worst` event."""
     bits, hits = NumpyBits(7), []
-    for rows in pair:
-        data = Examples(np.array([rows]).T)
+    for data in neighbours:
         draws = (training.draw(ridge, CLAIM[0], bits=bits) for _ in range(DRAWS))
-        hits.append(sum(bool(worst(training.fit(data, ridge, CLAIM[0], draw)[0])) for draw in draws))
+        hits.append(sum(bool(worst(training.fit(data, ridge, CLAIM[0], draw))) for draw in draws))
     return least_delta(hits, DRAWS, float(CLAIM[0]))
+
+
+def rows_of(pair: Any) -> list[Examples]:
+    return [Examples(np.array([rows]).T) for rows in pair]
 
 
 def objective_audit(loss: Loss, ridge: Fraction, pair: Any) -> float:
@@ -176,18 +179,18 @@ def objective_audit(loss: Loss, ridge: Fraction, pair: Any) -> float:
     training = ObjectivePerturbation(loss, 1, GaussianNoise(CLAIM[1]))
     release = training.release(1, ridge, CLAIM[0])
 
-    def worst(weight: float) -> bool:
-        public = release.accuracy.stiffness, float(release.tilt_scale), weight
+    def worst(weights: Any) -> bool:
+        public = release.accuracy.stiffness, float(release.tilt_scale), weights[0]
         return bool(density(loss, pair[0], *public) > np.exp(float(CLAIM[0])) * density(loss, pair[1], *public))
 
-    return audited(training, ridge, pair, worst)
+    return audited(training, ridge, rows_of(pair), worst)
 
 
 def output_audit() -> float:
     """Solutions at 1/λ and −1/λ, λ = 4: as far apart as one example may move them. The loss grows with the weight."""
     training = OutputPerturbation(WIDE, 1, GaussianNoise(CLAIM[1]))
     deviation = float(training.release(1, Fraction(4), CLAIM[0]).scale)
-    return audited(training, Fraction(4), PAIRS[0], lambda weight: weight > 2 * deviation**2)
+    return audited(training, Fraction(4), rows_of(PAIRS[0]), lambda weights: weights[0] > 2 * deviation**2)
 
 
 SHARP, SLACK = (WIDE, Fraction(40), PAIRS[0]), (LogisticLoss(), Fraction(1, 100), PAIRS[1])

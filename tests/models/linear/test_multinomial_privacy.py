@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from models.linear.test_gaussian_privacy import in_the_plane
+from models.linear.test_gaussian_privacy import CLAIM, audited, in_the_plane
 from scipy.special import softmax
 from support.cases import every
-from support.confidence import least_delta
-from support.numpy_bits import NumpyBits
 
 from dpmine.gaussian import profile, ratio_at
 from dpmine.models.linear.multinomial import ClassExamples, MultinomialGaussianNoise, MultinomialLoss, basis
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
 
 SCALE = 0.5**0.5
 LOSS = MultinomialLoss(3)
-DRAWS = 4000
-CLAIM = (Fraction(1), Fraction(1, 100))
 
 
 def pulls_at(weights: Any, row: float, code: int) -> tuple[Any, Any]:
@@ -135,14 +131,8 @@ def test_the_corners_cost_little(classes: int) -> None:
     assert rate > ratio_at(epsilon, noise.delta) / Fraction(3, 2)
 
 
-def audited(training: Any, ridge: Fraction, pair: Any, worst: Callable[[Any], bool]) -> float:
-    """A lower confidence bound on δ at the claimed ε: how often two neighbours' weights are in the `worst` event."""
-    bits, hits = NumpyBits(7), []
-    for row, code in pair:
-        data = ClassExamples(np.array([[row]]), np.array([code]), 3)
-        draws = (training.draw(ridge, CLAIM[0], bits=bits) for _ in range(DRAWS))
-        hits.append(sum(worst(training.fit(data, ridge, CLAIM[0], draw)) for draw in draws))
-    return least_delta(hits, DRAWS, float(CLAIM[0]))
+def rows_of(pair: Any) -> list[ClassExamples]:
+    return [ClassExamples(np.array([[row]]), np.array([code]), 3) for row, code in pair]
 
 
 def objective_audit(ridge: Fraction, pair: Any) -> float:
@@ -154,7 +144,7 @@ def objective_audit(ridge: Fraction, pair: Any) -> float:
         likely = [density(record, *public, weights) for record in pair]
         return bool(likely[0] > np.exp(float(CLAIM[0])) * likely[1])
 
-    return audited(training, ridge, pair, worst)
+    return audited(training, ridge, rows_of(pair), worst)
 
 
 def output_audit() -> float:
@@ -169,7 +159,7 @@ def output_audit() -> float:
         return bool((weights - (start + end) / 2) @ (start - end) > deviation**2)
 
     assert far > 0.4 * 2 / 40
-    return audited(training, ridge, pair, worst)
+    return audited(training, ridge, rows_of(pair), worst)
 
 
 @pytest.mark.statistical

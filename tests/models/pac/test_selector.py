@@ -125,38 +125,11 @@ def test_types_of_frames_do_not_change_how_a_rule_is_written() -> None:
 
 
 @every(
-    ("path", "value"),
-    [
-        (["class", "lower"], 3),
-        (["class", "lower"], "121"),
-        (["class", "features"], ["age", "age"]),
-        (["candidate"], [7, 3, ">="]),
-        (["candidate"], [0, 3, ">"]),
-        (["candidate"], [0, 3]),
-        (["candidate"], [0, 10**6, ">="]),
-        (["candidate"], [1, 3, ">="]),
-        (["candidate"], [0, 3, 1]),
-        (["classes"], ["a\0", "a"]),
-        (["requested", "epsilon"], "-1e999"),
-        (["class", "whole"], ["hours"]),
-    ],
-)
-def test_broken_model_files_are_rejected(path: list[str], value: Any) -> None:
-    frame, labels = people(200)
-    document = json.loads(HypothesisSelector(lower=0, upper=120).fit(frame[["age"]], labels).to_json())
-    place = document
-    for name in path[:-1]:
-        place = place[name]
-    place[path[-1]] = value
-    with pytest.raises(BadData, match="not a model file of dpmine hypothesis"):
-        HypothesisSelector.from_json(json.dumps(document))
-
-
-@every(
     ("hypotheses", "candidates"),
     [
         ("thresholds", [[0, 5, "<"], [0, 5, 7], [1, 5, ">="], [0, 10**30, ">="], [0], 5]),
         ("intervals", [[5, 5], [7, 3], [0, 10**4], [0, 1, 2], 3]),
+        ("stumps", [[7, 3, ">="], [0, 3, ">"], [0, 3], [0, 10**6, ">="], [1, 3, ">="], [0, 3, 1]]),
         ("conjunctions", [[], [0, 0], [1], [-1], 10**30]),
         ("separators", [10**30, [0], -1]),
     ],
