@@ -87,8 +87,7 @@ def read_transactions(
             the labels.
         progress: called with the fraction done, 0 to 1; on Spark, in each step with the share of its tasks.
         memory: bytes, a text such as "4GB", or None for half of the machine.
-        planned: called with the layout once it is known from the columns, before any data are read. Only the kind of
-            Python objects in columns of pandas frames is looked up first.
+        planned: called with the layout once it is known from the columns, before any data are read.
         engine: the name of what counts, out of `dpmine.options.names.ENGINES`.
         exact: whether the result is not private, so that rows of text that do not fit one-hot columns are an error.
 

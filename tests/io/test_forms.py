@@ -212,15 +212,20 @@ def test_one_hot_columns_are_flags(written: Callable[[bytes], str]) -> None:
 @every(
     ("content", "hint"),
     [
-        (b"", "names in its first line"),
-        (f"who,{CANARY}\na,b\n".encode("utf-16"), "UTF-8"),
+        (b"", "is empty: give a file with the columns' names in its first line"),
+        (f"who,{CANARY}\na,b\n".encode("utf-16"), "is text in UTF-16: convert it (iconv -f utf-16 -t utf-8)"),
+        (b"\xfe\xff" + f"who,{CANARY}\na,b\n".encode("utf-16-be"), "is text in UTF-16"),
+        (f"who,{CANARY}\na,b\n".encode("utf-16-le"), "not text in UTF-8 with the columns' names in its first line"),
+        (f"\nwho,{CANARY}\n".encode(), "not text in UTF-8 with the columns' names in its first line"),
     ],
 )
-def test_files_that_are_no_such_text(content: bytes, hint: str, tmp_path: Path) -> None:
-    path = tmp_path / "given.csv"
-    path.write_bytes(content)
-    with refused(UnreadableFile, "given.csv", hint):
-        read_baskets(str(path), LONG)
+@every("encoding", ["utf-8", "latin-1"])
+@every("name", ["given.csv", "given.csv.gz"])
+def test_files_that_are_no_such_text(content: bytes, hint: str, encoding: str, name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    with refused(UnreadableFile, name, hint):
+        read_baskets(Input(path, encoding=encoding), LONG)
 
 
 @every("encoding", ["latin-1", "windows-1252"])

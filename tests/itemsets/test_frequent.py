@@ -195,7 +195,14 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"min_support": 20},
         "min_support 20 is small beside the noise at this epsilon: give at",
     ),
-    "a small share of public units": ({"min_support": "1%", "units": 300}, "min_support 3 is small"),
+    "a small share of public units": (
+        {"min_support": 0.02, "units": 5000, "epsilon": 1},
+        "^2% of 5,000 units is 100, which is small beside the noise at this epsilon: give at least 2.7%, or a larger",
+    ),
+    "a share of too few units": (
+        {"min_support": "50%", "units": 100, "epsilon": 1},
+        "^50% of 100 units is 50, which is small beside the noise at this epsilon: give a larger epsilon.$",
+    ),
     "more than any count": ({"min_support": 10**400}, "min_support is more than any number of units"),
     "no size": ({"k": 5, "max_size": 0}, "max_size must be a whole number of at least 1"),
     "too large a size": ({"k": 5, "max_size": 13}, "max_size must be at most 12"),

@@ -95,6 +95,15 @@ def test_maximal_lists_the_largest_and_rules_stay_those_of_all(run: outcome_of) 
     assert ({"a"}, {"b"}) in [({*rule["antecedents"]}, {*rule["consequents"]}) for rule in found["rules"]]
 
 
+def test_too_small_a_public_number_of_units_is_remarked_in_every_form(run: outcome_of) -> None:
+    too_few = [*RUN, "--min-support", "700", "--units", "1000"]
+    remark = "(a noisy support is above units = 1,000: shares end at 100 %; check that number)"
+    assert remark in run(*too_few).out.splitlines()
+    assert remark in document(run, *too_few)["remarks"]
+    assert not any("noisy support is above" in text for text in document(run, *LISTED)["remarks"])
+    assert not any("noisy support is above" in text for text in document(run, *RUN, "--top", "3")["remarks"])
+
+
 def test_tables(run: outcome_of) -> None:
     rows = list(csv.DictReader(io.StringIO(run(*LISTED, "--format", "csv").out)))
     assert {", ".join(json.loads(row["items"])) for row in rows} == {key.replace('"', "") for key in TRUE}

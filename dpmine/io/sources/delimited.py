@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import shlex
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -41,9 +41,11 @@ _OTHER_DELIMITERS = ";\t|"
 _LF, _CR, _MARK = b'\n\r"'
 _CODECS = {"utf-8": "utf-8-sig"}  # without a mark of byte order at the beginning of the file
 _NOT_TEXT = (
-    "it is empty, or not text in UTF-8 with the columns' names in its first line; write it again so, or say what it "
-    "is (`encoding='latin-1'`)."
+    "it is not text in UTF-8 with the columns' names in its first line; write it again so, or say what it is "
+    "(`encoding='latin-1'`)."
 )
+_EMPTY = "is empty: give a file with the columns' names in its first line."
+_UTF_16 = "is text in UTF-16: convert it (iconv -f utf-16 -t utf-8)."
 _NO_ROWS = "its rows are no such text; write it again."
 _RAGGED = (
     "some of its rows do not have a field for each column, as one-hot columns need; a line that lists items is no such "
@@ -141,10 +143,15 @@ def likely_delimiter(header: Sequence[str]) -> str | None:
 
 
 def text_of(file: DataFile, stream: pa.NativeFile, encoding: str) -> io.TextIOWrapper:
-    """The stream's text, unpacked where the file's name says so; bytes that are no characters are replaced."""
-    packed = next((codec for ending, codec in COMPRESSED.items() if file.path.lower().endswith(ending)), None)
-    content = pa.CompressedInputStream(stream, packed) if packed else stream
+    """The stream's text, unpacked; bytes that are no characters are replaced."""
+    content = _unpacked(file, stream)
     return io.TextIOWrapper(content, encoding=_CODECS.get(encoding, encoding), errors="replace", newline="")
+
+
+def _unpacked(file: DataFile, stream: pa.NativeFile) -> pa.NativeFile:
+    """The stream, unpacked where the file's name says so."""
+    packed = next((codec for ending, codec in COMPRESSED.items() if file.path.lower().endswith(ending)), None)
+    return pa.CompressedInputStream(stream, packed) if packed else stream
 
 
 def _columns(file: DataFile, given: Input, dialect: _Dialect) -> tuple[str, ...]:
@@ -157,8 +164,17 @@ def _columns(file: DataFile, given: Input, dialect: _Dialect) -> tuple[str, ...]
         return numbered_columns(max(1, len(_fields(_first_line(file, dialect), dialect))))
     names = _fields(_first_line(file, dialect), dialect)
     if not names or any({*name} & {*"\ufffd\0\r\n"} for name in names):
-        raise UnreadableFile(f"{file.shown} cannot be read: {_NOT_TEXT}")
+        raise UnreadableFile(f"{file.shown} {_why_no_header(file)}")
     return tuple(names)
+
+
+def _why_no_header(file: DataFile) -> str:
+    """By what says how the file was written, and nothing of its rows: whether it is empty, and a mark of byte order."""
+    with file.open() as stream:
+        first = _unpacked(file, stream).read(len(BOM_UTF16_LE))
+    if not first:
+        return _EMPTY
+    return _UTF_16 if first in {BOM_UTF16_LE, BOM_UTF16_BE} else f"cannot be read: {_NOT_TEXT}"
 
 
 def _fields(line: str, dialect: _Dialect) -> list[str]:

@@ -260,6 +260,8 @@ def _plan_of_two(source: Source, lists: Sequence[str]) -> LayoutPlan:
 
 def _plan_beside(source: Source, items: str, columns: Columns) -> LayoutPlan:
     """The layout of one column of lists among several: without a named unit, the names of the others decide."""
+    if source.names == (items,) and items not in source.objects:
+        return _plan(Layout.LIST, [items], columns, Origin.BASKETS)
     plan, possible = _plan(Layout.LIST, [items], columns, Origin.SCHEMA), _possible_keys(source, items)
     units = [] if columns.unit else [name for name in possible if role_of(name) == "unit"]
     if len(units) > 1:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.noise import LEVEL
-from dpmine.itemsets.release.results import drawn_rules, item_lists, listed_items
+from dpmine.itemsets.release.results import above_units, drawn_rules, item_lists, listed_items
 from dpmine.itemsets.release.supports import in_order
 from dpmine.markup import html_table, printable
 from dpmine.parameters import exact_number, named
@@ -267,8 +267,10 @@ class FrequentItemsets:
     def remarks(self) -> list[str]:
         """What is said below the list: what it may lack, and the guarantee."""
         listed = "(Itemsets that another listed one contains are left out.)" if self.maximal_only else ""
+        too_few = above_units(self.noisy_supports, self.units[0]) if self.units_are_public else []
         return [
             *filter(None, [listed if self.itemsets else "No itemset is listed.", self.advice, self._lacking()]),
+            *(f"({remark})" for remark in too_few),
             f"({self.guarantee})",
         ]
 

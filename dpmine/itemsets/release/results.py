@@ -154,8 +154,8 @@ class TopItemsets:
         said: list[str] = []
         if not self.itemsets:
             return said
-        if self.units is not None and any(value > self.units for value in self.noisy_supports or ()):
-            said.append(f"a noisy support is above units = {self.units:,}: shares end at 100 %; check that number")
+        if self.units is not None:
+            said += above_units(self.noisy_supports or (), self.units)
         if self.left_out:
             small = f"{self.left_out} chosen with too small a noisy support to be listed"
             said.append(f"{small}; `min_support=0` lists all, in another run that is charged as much again")
@@ -366,6 +366,13 @@ def drawn_rules(rules: pd.DataFrame, supports: SupportRelease) -> list[DrawnRule
         sides = listed_items(in_order(left)), listed_items(in_order(right))
         drawn.append(DrawnRule(sides, (value, *interval), tuple(confidence)))
     return drawn
+
+
+def above_units(noisy_supports: Iterable[int], units: int) -> list[str]:
+    """The remark on a public number of units that a noisy support exceeds; none where it does not."""
+    if all(value <= units for value in noisy_supports):
+        return []
+    return [f"a noisy support is above units = {units:,}: shares end at 100 %; check that number"]
 
 
 def listed_items(items: Iterable[Item]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from dpmine.parameters import Number
 
 
-_LARGEST_SHARE = 100  # per cent
+_ALL = 100  # per cent
+_PERCENT = Context(prec=2, rounding=ROUND_CEILING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +87,7 @@ class FrequentRequest:
         support = _support(query.min_support, units)
         counting = AdaptiveCounts.of(terms, None if query.k is None else terms.count, support or 0)
         if isinstance(support, int) and support < (least := counting.least_support()):
-            raise BadParameter(
-                f"min_support {support:,} is small beside the noise at this epsilon: give at least {least:,}, "
-                f"or a larger epsilon{f'; a share is written {support}%' if support <= _LARGEST_SHARE else ''}."
-            )
+            raise BadParameter(_hidden_by_noise(query, support, least))
         guarantee = Guarantee(terms.epsilon, terms.delta, terms.neighbors, concentrated=counting.zcdp)
         return cls(counting, guarantee, support, units, known)
 
@@ -176,6 +175,21 @@ def _support(wanted: Number | None, units: int | None) -> int | Fraction | None:
     if isinstance(support, int) and support > LARGEST_SUPPORT:
         raise BadParameter("min_support is more than any number of units: give a smaller count, or a share.")
     return support
+
+
+def _hidden_by_noise(query: FrequentQuery, support: int, least: int) -> str:
+    """The message about a support below the least one, which is said as a share where it was given as one."""
+    given = None if query.min_support is None else count_or_share("min_support", query.min_support)
+    if isinstance(given, Fraction) and query.units is not None:
+        enough = _PERCENT.divide(Decimal(100 * least), Decimal(number_of_units(query.units)))
+        step = f"give at least {enough:f}%, or a larger epsilon" if enough <= _ALL else "give a larger epsilon"
+        share = f"{float(100 * given):.4g}% of {query.units:,} units is {support:,}, which"
+        return f"{share} is small beside the noise at this epsilon: {step}."
+    hint = f"; a share is written {support}%" if support <= _ALL else ""
+    return (
+        f"min_support {support:,} is small beside the noise at this epsilon: give at least {least:,}, or a larger "
+        f"epsilon{hint}."
+    )
 
 
 def _delta(given: Number, items: int | None) -> Fraction:

@@ -45,6 +45,16 @@ def test_a_layout_that_was_named_or_given_as_baskets_is_no_warning() -> None:
     assert not warned(pd.DataFrame({"drug": [["a", "b"]]}), items="drug")
 
 
+def test_baskets_without_any_other_column_have_one_layout(tmp_path: Path) -> None:
+    (tmp_path / "shop.dat").write_text("1 2\n1 3\n")
+    said = [str(warning.message) for warning in warned(str(tmp_path / "shop.dat"))]
+    assert [text for text in said if "layout" in text] == []
+    assert len(said) == 1  # which lines are left out
+    assert not warned(pa.table({"drug": [["a", "b"]]}))
+    assert warned(pa.table({"visit": [1.5], "drug": [["a", "b"]]}))
+    assert warned(pd.DataFrame({"drug": [["a", "b"]]}))  # objects, which may be meant as single values
+
+
 @every("values", [["a", "b"], [["a"], ["b"]], [None, None]])
 def test_lists_in_a_column_of_single_objects_are_told_of_by_the_dtype_alone(values: list[Any]) -> None:
     words = "each value of 'drug' is one item; name it with items= if rows hold lists"
