@@ -106,7 +106,7 @@ class OfWay(Kind):
     )
 
     def works(self) -> None:
-        """By name, and in the planner; tests/itemsets/ways/test_registry.py shows the rest."""
+        """By name, and in the planner; tests/itemsets/ways/test_way.py shows the rest."""
         import dpmine
         from dpmine.planning import plan_list
 
