@@ -115,7 +115,7 @@ def looking(share: Fraction | None, items_per_unit: int) -> Maker:
             return _chosen_by(way, case)
         rho = way.zcdp.rho
         each = Fraction(int(10**6 * sqrt(8 * (1 - share) * rho / setting.k)), 10**6)
-        shot = OneShot(setting.k, setting.k * each, NONE, setting.neighbors, each)
+        shot = OneShot.of_rounds(setting.k, each, setting.neighbors)
         discovery = replace(way.discovery, rho=share * rho, looks=(1,))
         return _chosen_by(replace(way, discovery=discovery, shots=(shot,)), case)
 

@@ -199,6 +199,11 @@ class OneShot(TopK):
         rounds = bounded_range_rounds(count, epsilon, delta)
         return cls(count, rounds.epsilon, rounds.delta, neighbors, rounds.round_epsilon)
 
+    @classmethod
+    def of_rounds(cls, count: int, round_epsilon: Fraction, neighbors: Neighbors) -> Self:
+        """At this ε_0, which all add up; no δ is charged."""
+        return cls(count, count * round_epsilon, Fraction(0), neighbors, round_epsilon)
+
     @property
     def mechanism(self) -> Exponential:
         """At ε_0."""

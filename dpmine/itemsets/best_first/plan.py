@@ -230,14 +230,9 @@ class Planner:
         if items > _MOST_IN_CELLS or too_few:
             return 0
         plan = self.plan(weights, gauge)
-        of_pairs = 2 ** (items - 2) * self.variance(self.changes)
+        of_pairs = 2 ** (items - 2) * self.variance(changes(self.neighbors))
         others = self.variance(plan.sensitivity) * sum(weight**2 for part, weight in plan.kind.terms((0, 1)) if part)
         return items if of_pairs * _FAR_LESS <= others else 0
-
-    @property
-    def changes(self) -> int:
-        """How many units' contributions come or go: a unit in another's place takes something away, too."""
-        return _changes(self.neighbors)
 
     def _kind(self) -> Kind:
         if self.neighbors is Neighbors.REPLACE_ONE:
@@ -270,10 +265,10 @@ class Planner:
 
 def capped_sensitivity(cap: int, neighbors: Neighbors) -> int:
     """How far one unit moves all capped counts together, and the number of units that count no more."""
-    return 1 + cap * _changes(neighbors)
+    return 1 + cap * changes(neighbors)
 
 
-def _changes(neighbors: Neighbors) -> int:
+def changes(neighbors: Neighbors) -> int:
     """How many units' contributions come or go: a unit in another's place takes something away, too."""
     return 2 if neighbors is Neighbors.REPLACE_ONE else 1
 

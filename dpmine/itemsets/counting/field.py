@@ -16,7 +16,7 @@ import numpy as np
 from dpmine.itemsets.counting.arrays import Bitmaps, Rests, Rows, Sink, Watch
 from dpmine.itemsets.counting.rows import in_parallel, streamed, thread_count
 from dpmine.itemsets.transactions.interface import COUNT_LIMIT
-from dpmine.itemsets.transactions.memory import LARGEST_SQUARE, SQUARES
+from dpmine.itemsets.transactions.memory import LARGEST_SQUARE, SQUARES, TooManyItemsets
 from dpmine.kernels import INSTRUCTIONS, kernel
 
 if TYPE_CHECKING:
@@ -381,17 +381,17 @@ def partners_of(counts: NDArray[np.int32], lowest: int) -> NDArray[np.int64]:
 
 def listed_pairs(
     counts: NDArray[np.int32], labels: NDArray[np.int32], lowest: int, most: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
-    """The pairs with support ≥ `lowest` as codes, their supports, and how many they are; none if more than `most`.
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The pairs with support ≥ `lowest` as codes, and their supports; TooManyItemsets where they are more than `most`.
 
     Requires: labels increase.
     """
-    found = _frequent_pairs(counts, lowest)
-    room = found if found <= most else 0
-    pairs, supports = np.empty((room, 2), np.int32), np.empty(room, np.int64)
-    if room:
+    if (found := _frequent_pairs(counts, lowest)) > most:
+        raise TooManyItemsets
+    pairs, supports = np.empty((found, 2), np.int32), np.empty(found, np.int64)
+    if found:
         _listed_pairs(counts, labels, lowest, pairs, supports)
-    return pairs, supports, found
+    return pairs, supports
 
 
 def levels_of_pairs(counts: NDArray[np.int32], lowest: int, highest: int) -> Counter[int]:

@@ -95,10 +95,9 @@ class ListedItemsets:
         if not len(self):
             return counts
         all_baskets = (0, baskets.basket_count)
-        kept, ends, owners = restrict_rows(
+        kept, starts, owners = restrict_rows(
             baskets.items, baskets.basket_starts, baskets.unit_numbers(), all_baskets, number_of
         )
-        starts = np.concatenate([np.zeros(1, np.int64), ends])
         _count_listed(kept, starts, owners, *self._tree, np.full(len(self), -1, np.int32), counts)
         return counts
 

@@ -63,8 +63,13 @@ class ListSearch:
             raise self._room.too_many(self._room.counted_subsets(items, self._sizes[0]))
 
     def _most_items(self) -> int:
-        """An itemset with more of them ends the search: at least 2."""
-        return _deepest(self._sizes, self._room)
+        """Of an itemset whose subsets may fit: one with more ends the search. It is at least 2.
+
+        With 64 items more than the least there are 2^64 subsets.
+        """
+        smallest, largest = self._sizes
+        larger = range(smallest + 1, min(largest, smallest + 64) + 1)
+        return smallest + bisect_right(larger, self._room.left, key=lambda items: self._room.subsets(items, smallest))
 
     def lists(self, known: list[Itemsets]) -> ItemsetLists:
         """What is known and what is found; raises BadParameter before it takes more than there is room for."""
@@ -176,12 +181,6 @@ class ClosedSearch(ListSearch):
         search = _list_closed_maps if isinstance(self._field.where, Bitmaps) else _list_closed_rows
         where, end = self._field.where, self._field.end
         return search(*where, self._supports, *chunk, *watch, self._next, end, self._maximal, INSTRUCTIONS)
-
-
-def _deepest(sizes: tuple[int, int], room: ListRoom) -> int:
-    """The most items of an itemset whose subsets may fit. With 64 items more than the least there are 2^64 of them."""
-    larger = range(sizes[0] + 1, min(sizes[1], sizes[0] + 64) + 1)
-    return sizes[0] + bisect_right(larger, room.left, key=lambda items: room.subsets(items, sizes[0]))
 
 
 def _joined(chunks: list[Lists]) -> ItemsetLists:

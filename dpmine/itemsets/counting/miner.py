@@ -173,10 +173,7 @@ class Miner(SupportSource):
 
     def _pairs_above(self, threshold: int, affordable: int) -> Itemsets:
         rests = frequent_rests(self._baskets, self.item_supports, threshold)
-        items, supports, found = listed_pairs(pair_supports(rests), rests.labels, threshold, affordable)
-        if found > affordable:
-            raise TooManyItemsets
-        return Itemsets(*ordered(items, supports))
+        return Itemsets(*ordered(*listed_pairs(pair_supports(rests), rests.labels, threshold, affordable)))
 
     def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
         ranking = self._ranked(support)

@@ -174,7 +174,7 @@ def frequent_rests(baskets: Baskets, supports: NDArray[np.int64], threshold: int
 
     parts = in_parallel(restrict, _parts(starts, 1))
     shifts = np.cumsum([0, *(len(kept) for kept, _, _ in parts)]).tolist()
-    ends = [ends + shift for (_, ends, _), shift in zip(parts, shifts, strict=False)]
+    ends = [starts[1:] + shift for (_, starts, _), shift in zip(parts, shifts, strict=False)]
     return Rests(
         labels,
         np.concatenate([kept for kept, _, _ in parts]),
@@ -278,15 +278,15 @@ def restrict_rows(
     part: tuple[int, int],
     number_of: NDArray[np.int32],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
-    """The rows part[0] … part[1] − 1 in other numbers, without the items numbered −1: items, ends of rows, and units.
+    """The rows part[0] … part[1] − 1 in other numbers, without the items numbered −1: items, starts, and units.
 
     Rows that keep fewer than two items are left out: they hold no itemset that is searched for.
     """
     first, end = part
     kept = np.empty(int(starts[end] - starts[first]) + 1, np.int32)  # the kernel writes one entry ahead
-    ends, owners = np.empty(end - first, np.int64), np.empty(end - first, np.int32)
-    rows = _restrict_rows(items, starts, units, first, end, number_of, kept, ends, owners)
-    return kept[: ends[rows - 1] if rows else 0], ends[:rows], owners[:rows]
+    new_starts, owners = np.zeros(end - first + 1, np.int64), np.empty(end - first, np.int32)
+    rows = _restrict_rows(items, starts, units, first, end, number_of, kept, new_starts[1:], owners)
+    return kept[: new_starts[rows]], new_starts[: rows + 1], owners[:rows]
 
 
 def rank_rows(

@@ -13,7 +13,7 @@ from dpmine.itemsets.counting.miner import ordered
 from dpmine.itemsets.counting.rows import frequent_rests
 from dpmine.itemsets.transactions.interface import COUNT_LIMIT
 from dpmine.itemsets.transactions.lists import Itemsets
-from dpmine.itemsets.transactions.memory import LARGEST_SQUARE, TooManyItemsets, listing_cost
+from dpmine.itemsets.transactions.memory import LARGEST_SQUARE, listing_cost
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -62,11 +62,7 @@ class PairSquare:
 
     def itemsets(self, threshold: int, limit: int) -> Itemsets:
         """See `SupportSource`."""
-        affordable = limit // listing_cost(2)
-        pairs, supports, found = listed_pairs(self.counts, self.codes, threshold, affordable)
-        if found > affordable:
-            raise TooManyItemsets
-        return Itemsets(*ordered(pairs, supports))
+        return Itemsets(*ordered(*listed_pairs(self.counts, self.codes, threshold, limit // listing_cost(2))))
 
     def nth(self, support: int, n: int) -> list[int] | None:
         """Pair number n of those with this support, as codes; None where there are not more than `n`."""

@@ -312,10 +312,9 @@ def _restricted(baskets: PartitionedBaskets, codes: NDArray[np.int32]) -> Basket
     own[codes] = codes
     gathered = Gathered()
     for part in baskets.parts():
-        items, ends, owners = restrict_rows(
+        items, starts, owners = restrict_rows(
             part.items, part.basket_starts, part.unit_numbers(), (0, part.basket_count), own
         )
-        starts = np.concatenate([np.zeros(1, np.int64), ends])
         units = np.arange(len(starts)) if part.one_basket_each else run_starts(owners)
         gathered.add(Baskets(part.labels, items.copy(), starts, units, part.unit))  # lets the room for all of them go
     return gathered.baskets(baskets.labels, same_codes(len(own)), baskets.unit)

@@ -26,6 +26,7 @@ from dpmine.itemsets.best_first.plan import (
     Gauge,
     Plan,
     Planner,
+    changes,
     items_of_best,
     likely_shares,
 )
@@ -228,7 +229,7 @@ class AdaptiveCounts:
         planner = Planner(goal, items.noise.variance, self.neighbors, several_baskets)
         holdings = Holdings(transactions.baskets_of(codes), codes)
         if size := planner.basis(items.weights.tolist(), gauge):
-            basis = Basis(size, self.neighbors, items.noise, planner.changes)
+            basis = Basis(size, self.neighbors, items.noise, changes(self.neighbors))
             return self._counted_in_cells(holdings, basis, items, gauge, bits)
         return self._counted(holdings, items, gauge, planner, bits)
 
@@ -313,7 +314,7 @@ class AdaptiveCounts:
         supports: dict[Itemset, Support] = {}
         if plan.together:
             likely = Likely.of(counts, search.counted, goal, exhausted, whole)
-            budget, times, level = items.noise.part(plan.together), planner.changes, 1 - _outside(plan)
+            budget, times, level = items.noise.part(plan.together), changes(self.neighbors), 1 - _outside(plan)
             together = Together.planned(budget, times, level, holdings, likely, bits=bits)
             supports = together.count(holdings, counts, likely, bits)
         bounds = Bounds.of(counts, search.counted, errors, supports)

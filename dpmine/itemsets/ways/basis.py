@@ -59,8 +59,7 @@ class Basis:
     @property
     def choice(self) -> OneShot:
         """Of the items."""
-        once = self.whole.part(_CHOICE).exponential_rounds(self.size)
-        return OneShot(self.size, self.size * once, Fraction(0), self.neighbors, once)
+        return OneShot.of_rounds(self.size, self.whole.part(_CHOICE).exponential_rounds(self.size), self.neighbors)
 
     def count(
         self, holdings: Holdings, items: int, *, largest: int, units: int, level: Fraction, bits: BitSource

@@ -112,10 +112,6 @@ class BestFirst(Way):
             return Way.needed(self)
         return f"too few items were found. {self.counting.discovery.shortage()}"
 
-    def enough(self) -> int:
-        """The support of the best itemset."""
-        return self.right_from()
-
     def rounds(self) -> str:
         """All stages."""
         most = counts_of_best(self.count, self.counting.sizes[0])

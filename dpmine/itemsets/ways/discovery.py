@@ -342,10 +342,6 @@ class Discover(ByItems):
         """Of the items alone."""
         return f"too few items were found. {self.discovery.shortage()}"
 
-    def enough(self) -> int:
-        """The support of the best itemset."""
-        return self.right_from()
-
     def rounds(self) -> str:
         """Both stages."""
         first, last = (float(shot.round_epsilon) for shot in (self.shots[0], self.shots[-1]))
@@ -358,8 +354,7 @@ class Discover(ByItems):
 
 def _shot(count: int, rho: Fraction, neighbors: Neighbors) -> OneShot:
     """The exponential mechanism in k rounds that use ρ together: ε_0 = √(8ρ/k), rounded down."""
-    each = DiscreteGaussian(rho).exponential_rounds(count)
-    return OneShot(count, count * each, Fraction(0), neighbors, each)
+    return OneShot.of_rounds(count, DiscreteGaussian(rho).exponential_rounds(count), neighbors)
 
 
 def items_per_unit(wanted: int | None) -> int:

@@ -118,10 +118,9 @@ class ItemsFirst(ByItems):
         number, is_public = _kept(terms), terms.catalogue_size is not None
         rest = delta if is_public else probability("delta", delta) / 2
         stages = bounded_range_stages(number, count, ITEMS_SHARE, epsilon, rest)
-        none, first, second = Fraction(0), stages.first_epsilon, stages.second_epsilon
-        itemsets = OneShot(count, count * second, none, neighbors, second)
+        first, itemsets = stages.first_epsilon, OneShot.of_rounds(count, stages.second_epsilon, neighbors)
         if is_public:
-            items: TopK = OneShot(number, number * first, none, neighbors, first)
+            items: TopK = OneShot.of_rounds(number, first, neighbors)
             return cls(count, epsilon, stages.delta, neighbors, terms.sizes, items, itemsets)
         slack = delta - stages.delta
         items = LimitedDomainTopK(number, number * first, slack, neighbors, first, slack, max(_KBAR, number))

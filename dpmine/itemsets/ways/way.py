@@ -190,8 +190,8 @@ class Way(ABC):
         return f"{self.name} needs the best {self.count} to lead {self.lead_over()} by about {ceil(self.lead()):,}."
 
     def enough(self) -> int:
-        """The number of units that `needed` is about."""
-        return ceil(self.lead())
+        """The number of units that `needed` is about: where items are found first, the support of the best itemset."""
+        return self.right_from() if self.finds_items else ceil(self.lead())
 
     @abstractmethod
     def rounds(self) -> str:

@@ -252,7 +252,7 @@ def test_weights_by_the_definition(units: list[list[set[int]]], limit: int) -> N
 
 
 def small_way(relation: Neighbors, discovery: Discovery, round_epsilon: Fraction, count: int = 1) -> Discover:
-    shot = OneShot(count, count * round_epsilon, Fraction(0), relation, round_epsilon)
+    shot = OneShot.of_rounds(count, round_epsilon, relation)
     return Discover(count, Fraction(1), Fraction(1, 2), relation, (2, 2), discovery, (shot,), (None,))
 
 
@@ -316,7 +316,7 @@ def add_choice(law: Law, items: Sequence[int], mass: float, supports: Any, shot:
 def two_looks(relation: Neighbors) -> Discover:
     discovery = Discovery(Fraction(1), Fraction(1, 5), relation, 3, (1, 1), 1)
     budgets = (Fraction(2), Fraction(8, 5))  # ε²/8 = 1/2 beside one look of 1/2, 8/25 beside two
-    shots = tuple(OneShot(1, each, Fraction(0), relation, each) for each in budgets)
+    shots = tuple(OneShot.of_rounds(1, each, relation) for each in budgets)
     return Discover(1, Fraction(1), Fraction(1, 2), relation, (2, 2), discovery, shots, (None, None))
 
 

@@ -123,7 +123,7 @@ def test_privacy_on_all_neighbours_of_small_data(relation: Neighbors) -> None:
 
 def together(relation: Neighbors) -> Discover:
     found = Discovery(Fraction(1, 2), Fraction(1, 5), relation, 3)
-    none = OneShot(1, Fraction(1), Fraction(0), relation, Fraction(1))
+    none = OneShot.of_rounds(1, Fraction(1), relation)
     way = WeightedPairs(1, Fraction(1), relation)
     return Discover(1, Fraction(1), Fraction(1, 2), relation, (2, 2), found, (none,), (way,))
 

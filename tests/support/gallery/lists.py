@@ -252,7 +252,7 @@ def items_first(relation: Neighbors) -> ItemsFirst:
 
 def discover(relation: Neighbors) -> Discover:
     """One pair; ρ = 1/2 and δ = 1/5 for the items, ε = 1 for the pair."""
-    shot = OneShot(1, ONE, NONE, relation, ONE)
+    shot = OneShot.of_rounds(1, ONE, relation)
     discovery = Coarse(Fraction(1, 2), Fraction(1, 5), relation, ITEMS)
     return Discover(1, ONE, Fraction(1, 2), relation, (2, 2), discovery, (shot,), (None,))
 
