@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _SHOWN = ("confidence", "lift")
 """Measures of rules in text; JSON has all."""
-_NO_RULE = "No rule is as confident."
 _NO_ITEMSETS = "No itemset of two or more items is listed, so there are no rules."
 
 
@@ -48,7 +47,7 @@ def top_itemset(line: CommandLine) -> None:
         )
     result = replace(result, advice=as_typed(result.advice))
     if line.rules:
-        destination.write_result(WithRules(result, result.rules(least)))
+        destination.write_result(WithRules(result, result.rules(least), least))
     else:
         destination.write_result(result)
     line.caution(result.guarantee)
@@ -71,6 +70,11 @@ def frequent_itemsets(line: CommandLine) -> None:
     with line.messages as messages:
         if line.rules and line.units is None and not line.basket:
             messages.notice("rules will have no lift: it needs units of one basket, and their number (`units=N`)")
+        if line.rules and least:
+            messages.notice(
+                f"rules of less confidence than {float(least):g} would need another run, which is charged again: "
+                "--min-confidence 0 -o list.json keeps all rules"
+            )
         result = frequent.frequent_itemsets(
             line.data,
             **line.values("rules", "min_confidence", "maximal"),
@@ -78,9 +82,9 @@ def frequent_itemsets(line: CommandLine) -> None:
             notice=messages.notice,
         )
     result = replace(result, advice=as_typed(result.advice))
-    listed = result.without_subsets() if line.maximal else result
+    listed = result.maximal() if line.maximal else result
     if line.rules:
-        destination.write_result(WithRules(listed, result.rules(min_threshold=least)))
+        destination.write_result(WithRules(listed, result.rules(least), least))
     else:
         destination.write_result(listed)
     line.caution(result.guarantee)
@@ -199,7 +203,7 @@ def _exact_rules(supports: ListedSupports, least: Fraction) -> Prepared:
     frame = supports.rules(least)
     rules, batches = plain_rules(frame), list(supports.batches(as_objects=True))
     itemsets = [row for batch in batches for row in batch.to_pylist()]
-    none = _NO_RULE if any(len(row["items"]) > 1 for row in itemsets) else _NO_ITEMSETS
+    none = _no_rule(least) if any(len(row["items"]) > 1 for row in itemsets) else _NO_ITEMSETS
     text = "\n".join([*lines_of_supports(batches), "", *(map(_rule, rules) if rules else [none])])
     table = _table_of_rules(frame, "").replace_schema_metadata({"dpmine": '{"private": false}'})
     return Prepared({"private": False, "itemsets": itemsets, "rules": rules}, table, text)
@@ -222,10 +226,11 @@ def _table_of_rules(rules: pd.DataFrame, item_type: str) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class WithRules:
-    """A result, and the frame of its rules."""
+    """A result, and the frame of its rules, which have at least that confidence."""
 
     result: TopItemsets | FrequentItemsets
     frame: pd.DataFrame
+    least: Fraction
 
     @property
     def rules(self) -> list[dict[str, Any]]:
@@ -256,9 +261,13 @@ class WithRules:
     def _without_rules(self) -> str:
         """Why there are none."""
         if any(len(itemset) > 1 for itemset in self.result.itemsets):
-            return _NO_RULE
+            return _no_rule(self.least)
         one_basket = " With --basket, one basket holds all of an itemset; without, all rows of a unit are one basket."
         return _NO_ITEMSETS + (one_basket if self.result.several_baskets else "")
+
+
+def _no_rule(least: Fraction) -> str:
+    return f"No rule has a confidence of {float(least):g} or more (--min-confidence)."
 
 
 def _rule(rule: dict[str, Any]) -> str:

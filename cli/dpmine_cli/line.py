@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from dpmine.options.names import ALL
 from dpmine.options.option import OF_SOURCE
 from dpmine_cli.messages import Messages, as_typed
 from dpmine_cli.options import OPTIONS, Format, typed
@@ -106,7 +107,11 @@ class CommandLine:
         if not self.options["files"] and self.options["query"] is None:
             from dpmine.errors import BadParameter
 
-            raise BadParameter("FILE is missing: give a path or several, - for standard input, or --query.")
+            taken = self.options.get("attributes")
+            if taken in {None, ALL}:
+                raise BadParameter("FILE is missing: give a path or several, - for standard input, or --query.")
+            put = f"--attributes took {taken!r} as its columns. Put it last, or give --attributes {ALL!r}"
+            raise BadParameter(f"FILE is missing: {put}.")
 
     @property
     def data(self) -> Input:

@@ -144,12 +144,12 @@ def _opened(data: object, wanted: Sequence[str], keys: Sequence[str] = (), asser
     source = open_source(data, Columns(unit=tuple(keys), item=others[0] if others else None), others)
     missing = [name for name in wanted if name not in source.names]
     if missing:
-        from dpmine.io.sources.periods import CHECK_NAMES, like_column
+        from dpmine.io.sources.periods import like_column, unlike_header
 
         listed = quoted(source.names[:_MOST_NAMED]) + (", …" if len(source.names) > _MOST_NAMED else "")
         there_is = "There is no column" if len(missing) == 1 else "There are no columns"
         where = f". The columns are: {listed}" if source.header_hint is None else f" {source.header_hint}"
-        like = like_column(missing[0], source.names) if source.header_hint is None else CHECK_NAMES
+        like = (like_column if source.header_hint is None else unlike_header)(missing[0], source.names)
         raise BadData(f"{there_is} {quoted(missing)}{where}.{like}")
     if repeated := [name for name in wanted if source.names.count(name) > 1]:
         raise BadData(f"The data hold several columns called {quoted(repeated)}: rename them.")

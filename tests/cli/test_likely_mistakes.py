@@ -293,8 +293,21 @@ MISTAKES = {
     ),
     "top-itemset visits.csv --input-format tsv --unit customer --item product": (
         "There is no column 'customer' in the header (to see it: head -n 1 visits.csv). Check the option that "
-        "names it, and what the file is (--input-format). If a text file has no header, write the names of the columns "
-        "into its first line."
+        "names it, and what the file is (--input-format). If a text file has no header, name its columns (--columns)."
+    ),
+    "top-itemset visits.csv --unit Customer --item product": (
+        "There is no column 'Customer' in the header (split at commas unless --delimiter says otherwise; to see it: "
+        "head -n 1 visits.csv). A column has this name in other letters: check upper and lower case."
+    ),
+    "supports visits.csv --min-support 2 --not-private --attributes Day": (
+        "There is no column 'Day' in the header (split at commas unless --delimiter says otherwise; to see it: "
+        "head -n 1 visits.csv). A column has this name in other letters: check upper and lower case."
+    ),
+    "supports --min-support 2 --not-private --attributes visits.csv": (
+        "FILE is missing: --attributes took 'visits.csv' as its columns. Put it last, or give --attributes '*'."
+    ),
+    "supports --min-support 2 --not-private --attributes": (
+        "FILE is missing: give a path or several, - for standard input, or --query."
     ),
     f"{AGES} --lower 0 --upper 99 --train-share 50": "--train-share must lie strictly between 0 and 1, such as 0.1.",
     f"{SALES} --top 0": "k (--top) must be a whole number of at least 1.",

@@ -68,7 +68,8 @@ def test_text_with_rules(run: outcome_of) -> None:
 
 def test_no_rule_is_as_confident(run: outcome_of) -> None:
     found = dpmine.top_itemsets([["a", "b"]] * 9, k=1, epsilon=1000, catalogue=["a", "b"], release_support=1)
-    assert str(WithRules(found, pd.DataFrame())).splitlines()[-2:] == ["", "No rule is as confident."]
+    without = str(WithRules(found, pd.DataFrame(), Fraction(1, 2)))
+    assert without.splitlines()[-2:] == ["", "No rule has a confidence of 0.5 or more (--min-confidence)."]
     lines = run("top-itemset", "sales.parquet", "--rules", "--release-support", "1", "--epsilon", "0.001").out
     assert lines.startswith("Nothing stands out.")
     assert "rule" not in lines
@@ -87,7 +88,7 @@ def test_without_itemsets_of_two_items_there_are_no_rules() -> None:
             basket=basket,
             item="item",
         )
-        said = str(WithRules(found, pd.DataFrame())).splitlines()[-1]
+        said = str(WithRules(found, pd.DataFrame(), Fraction(0))).splitlines()[-1]
         assert said.startswith("No itemset of two or more items is listed, so there are no rules.")
         assert ("one basket holds all of an itemset" in said) is hint
 

@@ -83,7 +83,7 @@ def test_without_rules(run: outcome_of) -> None:
     run(*SUPPORTS, "--size", "1", "-o", "rules.parquet")
     assert [str(kind) for kind in pq.read_schema("rules.parquet").types[2:]] == ["int64", *["double"] * 4]
     Path("baskets.baskets").write_text("bread milk\nbread\nmilk\n")
-    assert "No rule is as confident." in run(*SUPPORTS, "--min-confidence", "1").out
+    assert "No rule has a confidence of 1 or more (--min-confidence)." in run(*SUPPORTS, "--min-confidence", "1").out
 
 
 @pytest.mark.parametrize(

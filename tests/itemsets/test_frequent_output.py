@@ -71,9 +71,7 @@ def test_text_names_each_itemset_with_what_is_sure_and_says_what_may_be_missing(
     assert all(abs(int(row[0].replace(",", "")) - TRUE[row[-1]]) < 200 for row in rows)
     assert {row[3] for row in rows} == {"yes"}
     missing, guarantee = lines[len(TRUE) :]
-    assert (
-        "no itemset of up to 5 of the 5 counted items, beside these and their subsets, has a support above" in missing
-    )
+    assert "and no other itemset of at most 5 items, all among the 5 counted, has a support above" in missing
     assert guarantee == "(ε = 50, δ = 1e-06 per unit, neighbours replace-one)"
 
 
@@ -84,6 +82,17 @@ def test_json_has_the_keys_of_the_contract(run: outcome_of) -> None:
     assert found["itemsets"][0].keys() == {"items", "noisy_support", "interval", "support", "certain"}
     assert {tuple(rule["antecedents"]) for rule in found["rules"]} >= {("c",), ("d",)}
     assert all(rule["confidence"] >= 0.9 and rule["lift"] > 0 for rule in found["rules"])
+
+
+def test_where_no_rule_is_confident_enough_the_confidence_is_named(run: outcome_of) -> None:
+    baskets = [*[["a", "b"]] * 1000, *[["a"]] * 500, *[["b"]] * 500]
+    pq.write_table(pa.table({"items": baskets}), "lists.parquet")
+    listed = ["frequent-itemsets", "lists.parquet", "--min-support", "700", "--epsilon", "50", "--rules"]
+    outcome = run(*listed, "--min-confidence", "0.9")
+    assert outcome.out.splitlines()[-1] == "No rule has a confidence of 0.9 or more (--min-confidence)."
+    again = "rules of less confidence than 0.9 would need another run, which is charged again"
+    assert again in outcome.err
+    assert "would need another run" not in run(*listed, "--min-confidence", "0").err
 
 
 def test_maximal_lists_the_largest_and_rules_stay_those_of_all(run: outcome_of) -> None:
@@ -265,7 +274,7 @@ def test_a_picture_of_rules_has_a_rectangle_for_each_around_its_point() -> None:
     names = axes.texts[-1].get_text().splitlines()
     assert names[0] == f"1  {', '.join(sorted(rules.antecedents[0]))} → {', '.join(sorted(rules.consequents[0]))}"
     with pytest.raises(BadParameter, match="all subsets"):
-        found.without_subsets().plot(kind="rules")
+        found.maximal().plot(kind="rules")
 
 
 def test_long_names_and_letters_without_a_font_leave_a_picture_of_rules_its_room() -> None:
@@ -331,7 +340,7 @@ def test_the_page_draws_rules_with_the_numbers_of_their_table() -> None:
 
 
 def test_a_network_of_maximal_itemsets_has_their_items() -> None:
-    pairs = dpmine.frequent_itemsets([["a", "b"]] * 3000, 700, epsilon=50).without_subsets()
+    pairs = dpmine.frequent_itemsets([["a", "b"]] * 3000, 700, epsilon=50).maximal()
     axes = pairs.plot(kind="network")
     assert {label.get_text() for label in axes.texts} == {"a", "b"}
     assert len([line for line in axes.lines if np.size(line.get_xdata()) == 2]) == 1
@@ -359,7 +368,7 @@ def test_the_page_says_how_many_are_sure_and_what_may_be_missing() -> None:
     assert "10 of them surely have 700 or more." in body.sure
     assert f"has more than {found.complete_above:,} customers, beside these and their subsets." in body.sure
     assert body.tables[0].columns["Surely"] == ["yes"] * 10
-    alone = body_of("frequent-itemsets", found.without_subsets().to_dict(), CUSTOMERS)
+    alone = body_of("frequent-itemsets", found.maximal().to_dict(), CUSTOMERS)
     assert "2 itemsets have a noisy number of 700 customers or more. What one of these contains is left out." in (
         alone.answer
     )

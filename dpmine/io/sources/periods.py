@@ -40,11 +40,11 @@ _MONDAY = 3  # days from the Monday before 1 January 1970, a Thursday
 _FARTHEST = 10**8  # days: numpy's calendar goes so far
 _NONE = pa.scalar(None, pa.int64())
 
-CHECK_NAMES = (
-    " Check the option that names it, and what the file is (`input_format=…`). If a text file has no header, write the "
-    "names of the columns into its first line."
+_CHECK_NAMES = (
+    " Check the option that names it, and what the file is (`input_format=…`). If a text file has no header, name its "
+    "columns (`columns=…`)."
 )
-"""What to add to a message about a column that is not there, where the columns are not listed."""
+_OTHER_CASE = " A column has this name in other letters: check upper and lower case."
 
 
 def with_periods(source: Source, keys: Iterable[str]) -> Source:
@@ -76,6 +76,11 @@ def _named(names: Sequence[str], keys: Iterable[str]) -> dict[str, tuple[str, st
     """By the keys that are no columns: the period that they name, and its column."""
     named = {key: _NAMED.fullmatch(key) for key in keys if key not in names}
     return {key: (match[1], match[2]) for key, match in named.items() if match and match[2] in names}
+
+
+def unlike_header(name: str, names: Iterable[str]) -> str:
+    """What to add to a message about a column that is not there, where names may be data: none of them is quoted."""
+    return _OTHER_CASE if name.casefold() in map(str.casefold, names) else _CHECK_NAMES
 
 
 def like_column(name: str, names: Iterable[str]) -> str:

@@ -53,7 +53,10 @@ def attributes_in(source: Source, columns: Columns, given: Attributes) -> Attrib
     times, hint = Counter(source.names), source.header_hint
     where = hint or "among the columns"
     if missing := [name for name in named if name not in times]:
-        raise BadData(f"There is no column {missing[0]!r} {where}: check the names.")
+        from dpmine.io.sources.periods import unlike_header
+
+        checked = f".{unlike_header(missing[0], source.names)}" if hint else ": check the names."
+        raise BadData(f"There is no column {missing[0]!r} {where}{checked}")
     names = given.names or tuple(name for name in source.names if name not in columns.unit)
     if not names or {*names} & {*columns.unit}:
         raise BadData("No column is left for the attributes: those of the privacy unit are none.")

@@ -308,10 +308,10 @@ def _only_other(source: Source, columns: Columns) -> tuple[str, ...]:
 def _require_present(source: Source, columns: Columns) -> None:
     for name in columns.named:
         if name not in source.names:
-            from dpmine.io.sources.periods import CHECK_NAMES, like_column
+            from dpmine.io.sources.periods import like_column, unlike_header
 
             shown = [] if source.header_hint is not None else _shown(source, columns)
-            like = like_column(name, shown) if shown else CHECK_NAMES
+            like = like_column(name, shown) if shown else unlike_header(name, source.names)
             raise BadData(f"There is no column {name!r} {_among(source, columns)}.{like}")
 
 
