@@ -48,6 +48,7 @@ _LEAST_DRAWS = 1000  # of a measurement
 _STARTS, _CLIMBED, _CHOSEN = 0.25, 0.35, (0.45, 0.6)  # of the seconds: when each part of the search ends
 _SAFETY = 0.9  # of the time that is left: runs vary
 _CLIMBS = 3
+_RUNS_PER_CHOOSING_RUN = 4  # of one pair: one run in this number chooses the event
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +248,44 @@ def compare_runs(mechanism: Runs, claim: Claim, family: Family, budget: Budget) 
         visible=largest_visible(budget.miss, draws),
         profile=_profile(claim, measured.delta),
     )
+
+
+def epsilon_lower_bound(
+    run: Callable[[], Hashable],
+    run_neighbor: Callable[[], Hashable],
+    *,
+    samples: int = 20_000,
+    confidence: Number = 0.99,
+    delta: Number | None = None,
+) -> float:
+    """A lower bound on the ε of code that is run on two neighbouring inputs. It is 0 when the samples show nothing.
+
+    Args:
+        run: makes one outcome on an input; it takes no argument.
+        run_neighbor: the same on the neighbouring input.
+        samples: how often each of them is run.
+        confidence: with which the bound holds, below 1.
+        delta: δ of the claim; None: 0.
+
+    Each callable is run `samples` times. The first quarter of the outcomes chooses an event and a direction. The rest,
+    which is independent of that choice, measures its two probabilities.
+    Law: let the code be (ε, δ)-differentially private and its runs independent. The returned value is then above ε with
+    probability at most 1 − confidence, for every number of samples.
+    Requires: at least 4 samples; outcomes are few, compared with the samples; `delta` None means 0.
+    Source: `dpmine.auditing.blackbox.joint_bounds`.
+    """
+    count, miss = whole("samples", samples, least=4), float(1 - probability("confidence", confidence))
+    claim = Claim(1, 0 if delta is None else probability("delta", delta))
+    choosing_runs = max(2, count // _RUNS_PER_CHOOSING_RUN)
+    chosen = choose_event(*_outcomes(run, run_neighbor, choosing_runs), claim, _ROUNDS[1][1])
+    fresh = _outcomes(run, run_neighbor, count - choosing_runs)
+    return measure_event(chosen, *fresh, claim, miss).evidence.measured
+
+
+def _outcomes(
+    run: Callable[[], Hashable], run_neighbor: Callable[[], Hashable], count: int
+) -> tuple[list[Hashable], list[Hashable]]:
+    return [run() for _ in range(count)], [run_neighbor() for _ in range(count)]
 
 
 def _search(

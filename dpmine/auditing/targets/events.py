@@ -8,6 +8,7 @@ some outcomes and measured on others.
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
@@ -36,6 +37,7 @@ _ENTRIES = 12  # of a sequence, looked at one by one
 _TYPED = 200  # outcomes of each side whose types decide how to look
 _LONGEST = 70  # characters of a value in a text
 _OTHER = "anything else"
+_LARGEST = int(sys.float_info.max)
 _COUNTABLE = frozenset({int, bool, str, type(None)})
 
 
@@ -332,8 +334,11 @@ def frozen(outcome: object) -> Hashable:
 
 
 def _is_number(seen: object) -> TypeGuard[float]:
+    """A float, or another number that has one near it."""
     kind = type(seen)
-    return kind is int or kind is float or (kind is not bool and isinstance(seen, Real))
+    if kind is float:
+        return True
+    return kind is not bool and isinstance(seen, Real) and seen <= _LARGEST and not seen < -_LARGEST
 
 
 def _length(outcome: Hashable) -> int:

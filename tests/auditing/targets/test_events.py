@@ -41,6 +41,8 @@ BOTH = list(range(1000))
         ([x + 2.0**-30 for x in BOTH], [x + 2.0**-31 for x in BOTH], "the lowest bit of the outcome"),
         ([x + 0.25 for x in BOTH], [x + 0.75 for x in BOTH], "the fraction of the outcome is 0.25"),
         ([Raised("KeyError")] * 1000, [3] * 1000, "the outcome is raised KeyError"),
+        ([10**400] * 1000, [-(10**400), 0.5] * 500, "the outcome is"),
+        ([(10**400, 1)] * 1000, [(-(10**400), 0.5)] * 1000, "the outcome is"),
     ],
 )
 def test_what_differs_is_found(left: Sequence[Any], right: Sequence[Any], seen: str) -> None:
