@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -114,3 +116,8 @@ class Watch(NamedTuple):
     """int64[1]: a search ends when it has found this number of itemsets: at once where another thread writes 0."""
     done: NDArray[np.float64]
     """float64[1]: a rough share of the work that is done."""
+
+
+def by_support(counts: NDArray[np.int64]) -> Counter[int]:
+    """The numbers counts[s] > 0 of itemsets with support s."""
+    return Counter({support: int(counts[support]) for support in np.flatnonzero(counts).tolist()})

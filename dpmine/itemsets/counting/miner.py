@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpmine.itemsets.counting.arrays import by_support
 from dpmine.itemsets.counting.field import (
     Field,
     Search,
     by_squares,
-    by_support,
     crowds_of,
     dense_field,
     few_partners_field,
