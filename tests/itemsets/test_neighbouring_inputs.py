@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -15,6 +16,9 @@ from support.hostile.neighbours import seen
 import dpmine
 from dpmine.itemsets import read as reading
 from dpmine.itemsets.transactions.memory import MemoryBudget
+from dpmine.itemsets.ways.way import ListTerms, loaded_ways
+from dpmine.privacy import Neighbors
+from dpmine.selection.recommend import MECHANISMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,23 +40,18 @@ ODD: dict[str, list[list[Any]]] = {
 }
 """Only Python values can have several types in one column."""
 NAMED: dict[str, Any] = {"unit": "patient", "item": "drug"}
+UNKNOWN = ListTerms(2, Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE)
 EACH: dict[str, dict[str, Any]] = {
-    "exponential": {"catalogue": ITEMS},
-    "max_of_exponentials": {"catalogue": ITEMS},
-    "max_of_laplaces": {"catalogue": ITEMS},
-    "limited_domain": {},
-    "limited_domain_permute_and_flip": {},
-    "large_margin": {},
-    "large_margin_tight": {},
-    "stable_maximiser": {},
-    "bounded_growth": {"max_items_per_unit": 5},
-    "items_first": {},
-    "discover": {},
-    "best_first": {},
-    "joint": {"catalogue": ITEMS},
-    "lipschitz": {"catalogue": ITEMS},
     "auto": {},
+    **{
+        name: ({"catalogue": ITEMS} if kind.needs_catalogue else {})
+        | ({"max_items_per_unit": 5} if kind.needs_bounded_units else {})
+        for name, kind in MECHANISMS.items()
+        if kind.private
+    },
+    **{name: {"catalogue": ITEMS} if kind.suits(UNKNOWN) else {} for name, kind in loaded_ways().items()},
 }
+"""All that chooses, with what it cannot do without."""
 MORE: dict[str, dict[str, Any]] = {
     "supports": {"release_support": "auto"},
     "rules": {"release_support": 1, "rules": True},

@@ -43,4 +43,5 @@ def test_no_folder_is_too_full() -> None:
         for top in FOLDERS.split("|")
         for folder in [ROOT / top, *(path for path in (ROOT / top).rglob("*") if path.is_dir())]
     }
-    assert {str(folder.relative_to(ROOT)): count for folder, count in counts.items() if count > MOST_FILES} == {}
+    full = {str(folder.relative_to(ROOT)): count for folder, count in counts.items() if count > MOST_FILES}
+    assert not full, f"More than {MOST_FILES} files: divide {full} by what they are about."
