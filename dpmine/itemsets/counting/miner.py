@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpmine.itemsets.counting.arrays import by_support, new_sink
 from dpmine.itemsets.counting.field import (
     Field,
     Search,
     by_squares,
-    by_support,
     crowds_of,
     dense_field,
     few_partners_field,
@@ -22,7 +22,6 @@ from dpmine.itemsets.counting.field import (
     in_a_crowd,
     levels_of_pairs,
     listed_pairs,
-    new_sink,
     pair_supports,
     searched,
 )
