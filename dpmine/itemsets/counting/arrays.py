@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dpmine.itemsets.transactions.interface import COUNT_LIMIT
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+_LARGEST_WIDTH = 1 << 31  # more items than codes: of an empty result for an absurd size
 
 
 class Rows(NamedTuple):
@@ -86,6 +91,31 @@ class Sink(NamedTuple):
     """int64[3]: [m, n, c] for the search of crowd number c = 0, 1, … of those counted at [m, n]; −2 is none."""
     crowd: NDArray[np.int32]
     """int32[size + longest row]: the crowd that was wanted: the codes of the prefix, then those of the n items."""
+
+
+def new_sink(
+    size: int,
+    lowest: int,
+    *,
+    highest: int = COUNT_LIMIT,
+    skip: int = 0,
+    levels: int = 0,
+    capacity: int = 0,
+    longest: int = 0,
+) -> Sink:
+    """An empty sink; what the parameters mean is said at `Sink`. With `longest` > 0, crowds are counted apart."""
+    return Sink(
+        min(lowest, COUNT_LIMIT),
+        min(highest, COUNT_LIMIT),
+        skip,
+        histogram=np.zeros(levels, np.int64),
+        itemsets=np.empty((capacity, min(size, _LARGEST_WIDTH)), np.int32),
+        supports=np.empty(capacity, np.int64),
+        found=np.zeros(1, np.int64),
+        alone=np.zeros((size, longest + 1) if longest else (0, 0), np.int64),
+        wanted=np.full(3, -2, np.int64),
+        crowd=np.empty(size + longest if longest else 0, np.int32),
+    )
 
 
 class Lists(NamedTuple):

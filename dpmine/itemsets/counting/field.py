@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpmine.itemsets.counting.arrays import Bitmaps, Rests, Rows, Sink, Watch, by_support
+from dpmine.itemsets.counting.arrays import Bitmaps, Rests, Rows, Sink, Watch, by_support, new_sink
 from dpmine.itemsets.counting.rows import in_parallel, streamed, thread_count
 from dpmine.itemsets.transactions.interface import COUNT_LIMIT
 from dpmine.itemsets.transactions.memory import LARGEST_SQUARE, SQUARES, TooManyItemsets
@@ -35,7 +35,7 @@ _WORDS_A_STEP = 13  # of bitmaps that are intersected
 _RANKED_LINE, _RANKED_ROW = 20, 12  # bytes that a ranking takes: bitmaps instead of one must not take more
 _FEWEST_ROWS = 64  # of bitmaps: a word
 _DENSE = 8  # rows are searched as bitmaps when at least one of this number of (row, item) pairs occurs: measured
-_LARGEST_WIDTH = 1 << 31  # more items than codes: of an empty result for an absurd size
+
 
 _search, _search_maps = kernel("search"), kernel("search_maps")
 
@@ -214,31 +214,6 @@ def _walk(rests: Rests, counts: NDArray[np.int32]) -> int:
 def dense(items: int, occurrences: int, baskets: int) -> bool:
     """Whether bitmaps of all items are the fastest way, whatever is asked."""
     return baskets >= _FEWEST_ROWS and occurrences * _DENSE >= items * baskets
-
-
-def new_sink(
-    size: int,
-    lowest: int,
-    *,
-    highest: int = COUNT_LIMIT,
-    skip: int = 0,
-    levels: int = 0,
-    capacity: int = 0,
-    longest: int = 0,
-) -> Sink:
-    """An empty sink; what the parameters mean is said at `Sink`. With `longest` > 0, crowds are counted apart."""
-    return Sink(
-        min(lowest, COUNT_LIMIT),
-        min(highest, COUNT_LIMIT),
-        skip,
-        histogram=np.zeros(levels, np.int64),
-        itemsets=np.empty((capacity, min(size, _LARGEST_WIDTH)), np.int32),
-        supports=np.empty(capacity, np.int64),
-        found=np.zeros(1, np.int64),
-        alone=np.zeros((size, longest + 1) if longest else (0, 0), np.int64),
-        wanted=np.full(3, -2, np.int64),
-        crowd=np.empty(size + longest if longest else 0, np.int32),
-    )
 
 
 class Crowd(NamedTuple):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine.itemsets.counting.arrays import by_support
+from dpmine.itemsets.counting.arrays import by_support, new_sink
 from dpmine.itemsets.counting.field import (
     Field,
     Search,
@@ -22,7 +22,6 @@ from dpmine.itemsets.counting.field import (
     in_a_crowd,
     levels_of_pairs,
     listed_pairs,
-    new_sink,
     pair_supports,
     searched,
 )

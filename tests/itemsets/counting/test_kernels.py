@@ -14,8 +14,8 @@ from support.command_line import python
 from support.effort import examples
 from support.oracles.itemsets import baskets_of
 
-from dpmine.itemsets.counting.arrays import Bitmaps, Rests, Rows, Sink, Watch
-from dpmine.itemsets.counting.field import NO_PAIRS, Field, bitmaps, field_of, new_sink
+from dpmine.itemsets.counting.arrays import Bitmaps, Rests, Rows, Sink, Watch, new_sink
+from dpmine.itemsets.counting.field import NO_PAIRS, Field, bitmaps, field_of
 from dpmine.itemsets.counting.miner import Miner, ordered
 from dpmine.itemsets.counting.rows import ItemRanking, in_parallel, streamed, thread_count
 from dpmine.itemsets.transactions.interface import COUNT_LIMIT

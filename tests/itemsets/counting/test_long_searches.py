@@ -11,8 +11,8 @@ import pytest
 from support.oracles.itemsets import baskets_of
 
 from dpmine.itemsets.counting import field
-from dpmine.itemsets.counting.arrays import Bitmaps, Rows, Watch
-from dpmine.itemsets.counting.field import field_of, new_sink
+from dpmine.itemsets.counting.arrays import Bitmaps, Rows, Watch, new_sink
+from dpmine.itemsets.counting.field import field_of
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.counting.rows import showing
 from dpmine.itemsets.transactions.interface import COUNT_LIMIT
