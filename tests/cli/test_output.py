@@ -68,7 +68,7 @@ def test_json_has_exactly_the_keys_of_the_contract(run: outcome_of) -> None:
     outcome = run(*TOP, "--format", "json", "--quiet")
     assert outcome.out.count("\n") == 1
     document = json.loads(outcome.out)
-    assert list(document) == ["itemsets", "sizes", "requested", "mechanism", "guarantee", "dpmine"]
+    assert list(document) == ["itemsets", "sizes", "requested", "mechanism", "guarantee", "remarks", "dpmine"]
     assert document == {
         "itemsets": [{"items": PAIR, "noisy_support": None, "interval": None}],
         "sizes": [2, 2],
@@ -87,6 +87,7 @@ def test_json_has_exactly_the_keys_of_the_contract(run: outcome_of) -> None:
             "approximate_delta_exact": "0",
             "notes": [],
         },
+        "remarks": ["(exponential; ε = 1000, δ = 0 per customer, neighbours replace-one)"],
         "dpmine": dpmine.__version__,
     }
 
