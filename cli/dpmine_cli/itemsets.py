@@ -45,7 +45,7 @@ def top_itemset(line: CommandLine) -> None:
             progress=messages.progress,
             notice=messages.notice,
         )
-    result = replace(result, advice=as_typed(result.advice))
+    result = replace(result, advice=as_typed(result.advice), doubt=as_typed(result.doubt))
     if line.rules:
         destination.write_result(WithRules(result, result.rules(least), least))
     else:

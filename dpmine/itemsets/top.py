@@ -270,6 +270,7 @@ def _listed(
         type_name(loaded.item_type),
         len(itemsets) - len(listed),
         loaded.several_baskets,
+        doubt(request),
     )
 
 

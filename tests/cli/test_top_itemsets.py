@@ -95,7 +95,7 @@ def test_without_itemsets_of_two_items_there_are_no_rules() -> None:
 
 def test_json(run: outcome_of) -> None:
     found = document(run, *SUPPORTED, "--units", "40")
-    assert list(found) == ["itemsets", "sizes", "requested", "mechanism", "guarantee", "budget", "dpmine"]
+    assert list(found) == ["itemsets", "sizes", "requested", "mechanism", "guarantee", "budget", "remarks", "dpmine"]
     assert found["itemsets"] == [
         {"items": [BREAD, BUTTER], "noisy_support": 30, "interval": [30, 30], "support": 0.75},
         {"items": [BUTTER, TEA], "noisy_support": 4, "interval": [4, 4], "support": 0.1},

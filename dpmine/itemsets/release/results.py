@@ -97,6 +97,7 @@ class TopItemsets:
             Python values, whose items are integers and texts as they were given.
         several_baskets: whether the layout lets a unit have more than one basket. Rules have lift then if `lift_of`
             asked for it, and `supports.unions` are what it is made of.
+        doubt: where most of the list is expected to be noise, why, and what helps: facts of the parameters, too.
 
     Example:
         >>> import dpmine
@@ -123,6 +124,7 @@ class TopItemsets:
     item_type: str = ""
     left_out: int = 0
     several_baskets: bool = False
+    doubt: str = ""
 
     def __len__(self) -> int:
         """The number of itemsets; a result without any is false."""
@@ -193,6 +195,7 @@ class TopItemsets:
             "mechanism": self.mechanism,
             "guarantee": self.guarantee.to_dict(),
             **self._details(),
+            "remarks": self.remarks,
             "dpmine": __version__,
         }
 
@@ -270,22 +273,24 @@ class TopItemsets:
         return draw_itemsets(ax, names, self.noisy_supports, self.intervals, title)
 
     def __str__(self) -> str:
-        return "\n".join([*map(str, self._rows(self.itemsets)), *self._remarks()])
+        return "\n".join([*map(str, self._rows(self.itemsets)), *self.remarks])
 
     def _repr_html_(self) -> str:
         """What `str` says, as a table: notebooks show it."""
         rows = [[row.names, *row.numbers] for row in self._rows(self.itemsets)]
         columns = ["itemset"] if self.supports is None else ["itemset", "noisy support", "interval"]
-        return html_table(columns if self.units is None else [*columns, "share"], rows, self._remarks())
+        return html_table(columns if self.units is None else [*columns, "share"], rows, self.remarks)
 
-    def _remarks(self) -> list[str]:
+    @property
+    def remarks(self) -> list[str]:
         """What is said below the itemsets: what is missing, the guarantee, and how the budget was split."""
         guarantee = f"({self.mechanism}; {self.guarantee})"
         split = [] if self.budget is None else [f"({self.budget})"]
         if not self.itemsets:
             return ["Nothing stands out.", *filter(None, [self.advice]), guarantee, *split]
         missing = [f"(nothing else stands out: {self.advice})"] if self.advice else []
-        return [*self._how_sure(), *(f"({caution})" for caution in self.cautions), *missing, guarantee, *split]
+        said = [f"({text})" for text in (*self.cautions, self.doubt) if text]
+        return [*self._how_sure(), *said, *missing, guarantee, *split]
 
     def _how_sure(self) -> list[str]:
         """What the intervals hold; nothing where there are none."""

@@ -53,7 +53,7 @@ def test_a_result_without_itemsets_is_false_and_others_are_read_in_order() -> No
 
 def test_dictionary_has_the_keys_of_the_contract() -> None:
     document = TEXTS.to_dict()
-    assert list(document) == ["itemsets", "sizes", "requested", "mechanism", "guarantee", "dpmine"]
+    assert list(document) == ["itemsets", "sizes", "requested", "mechanism", "guarantee", "remarks", "dpmine"]
     assert document["itemsets"] == [{"items": ["beer", "milk", "Ähre"], "noisy_support": None, "interval": None}]
     assert document["sizes"] == [2, 3]
     assert document["dpmine"] == dpmine.__version__

@@ -80,6 +80,17 @@ def test_notices_take_the_place_of_warnings() -> None:
     assert sum("fewer than half" in text for text in told) == 1
 
 
+def test_a_list_that_may_be_noise_says_so_in_text_and_json() -> None:
+    with pytest.warns(dpmine.AccuracyWarning, match="fewer than half") as found:
+        result = dpmine.top_itemsets(SALES, catalogue=MANY, unit="customer_id", item="Item")
+    (doubt,) = (str(warning.message) for warning in found)
+    assert f"({doubt})" in result.to_dict()["remarks"]
+    assert f"({doubt})" in str(result).splitlines()
+    sure = dpmine.top_itemset(SALES, mechanism="large_margin", unit="customer_id", item="Item")
+    assert not sure.doubt
+    assert sure.to_dict()["remarks"] == sure.remarks
+
+
 VISITS = pa.table(
     {"drug": ["a"], "patient_id": [1], "at": pa.array([0], pa.timestamp("s")), "client": ["x"], "shop": ["y"]}
 )
