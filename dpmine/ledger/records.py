@@ -15,7 +15,7 @@ from fractions import Fraction
 from math import inf, nextafter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, insert, select, union, update
+from sqlalchemy import bindparam, func, insert, select, union, update
 
 from dpmine.errors import BadLedger, BadParameter, DpmineError
 from dpmine.ledger.budget import START, WHOLE, Accounting, Amount, Budget, Parts
@@ -114,10 +114,12 @@ _ENTRIES = select(HISTORY).where(HISTORY.c.dataset == _NAMED).order_by(HISTORY.c
 _LAST_ENTRIES = _ENTRIES.where(HISTORY.c.number >= bindparam("at", type_=HISTORY.c.number.type))
 _ENTRY = select(HISTORY).where(HISTORY.c.dataset == _NAMED, HISTORY.c.number == bindparam("at"))
 _SETTLED = select(HISTORY.c.number).where(HISTORY.c.dataset == _NAMED, HISTORY.c.reservation == bindparam("at"))
-_JOBS = select(HISTORY.c.number, HISTORY.c.job).where(
+_END: BindParameter[str] = bindparam("end", type_=HISTORY.c.job.type)
+_LAST_CHARGE = select(func.max(HISTORY.c.number)).where(
     HISTORY.c.dataset == _NAMED,
     HISTORY.c.part == bindparam("at"),
-    HISTORY.c.job.endswith(bindparam("end", type_=HISTORY.c.job.type)),
+    func.substr(HISTORY.c.job, func.length(HISTORY.c.job) - func.length(_END) + 1)
+    == _END,  # LIKE would read \, % and _
 )
 # The key of a row is never written again: SQLite would then look at every entry that refers to it.
 _WRITE_BUDGET = update(DATASETS).where(DATASETS.c.dataset == _NAMED)
@@ -164,8 +166,7 @@ def names(connection: Connection) -> set[str]:
 
 def charge_of(connection: Connection, dataset: str, part: str, end: str) -> int:
     """The number of the last charge to this part of the data set whose job ends so; 0 for none."""
-    rows = connection.execute(_JOBS, {"named": dataset, "at": part, "end": end}).all()
-    return max((number for number, job in rows if job.endswith(end)), default=0)  # SQLite compares without case
+    return connection.execute(_LAST_CHARGE, {"named": dataset, "at": part, "end": end}).scalar() or 0
 
 
 def open_reservation(connection: Connection, dataset: str, number: int, part: str) -> Amount | None:

@@ -15,6 +15,7 @@ from support.cases import every
 import dpmine
 from dpmine.errors import AlreadyCharged, BadParameter, BudgetExceeded, NotPrivate
 from dpmine.ledger.ledger import Ledger
+from dpmine.ledger.results import SharedResults
 from dpmine.privacy import Guarantee, Neighbors
 
 COST = Guarantee(Fraction(1, 4), Fraction(0), Neighbors.REPLACE_ONE)
@@ -39,6 +40,19 @@ def test_a_key_is_charged_once(ledger: Ledger) -> None:
     ]
     assert ledger.budget("shop").remaining.epsilon == 0
     assert ledger.verify() == 5
+
+
+@pytest.mark.parametrize("key", ["pairs\\2026", "a\\\\", "\\", "%", "_", "50%_of", "é\u4e2d", "'"])
+def test_a_key_is_charged_once_whatever_is_in_it(ledger: Ledger, url: str, key: str) -> None:
+    """A backslash, a percent sign and an underscore are patterns of SQL elsewhere."""
+    ledger.grant("shop", epsilon=1)
+    ledger.once("x").charge("shop", COST, job="pairs")
+    ledger.once(key).charge("shop", COST, job="pairs")
+    with pytest.raises(AlreadyCharged):
+        ledger.once(key).charge("shop", COST, job="pairs")
+    SharedResults(url).put("shop", key, {".json": b"{}"})
+    assert SharedResults(url).get("shop", key) == {".json": b"{}"}
+    assert SharedResults(url).get("shop", "x") == {}
 
 
 def test_a_key_belongs_to_a_data_set_and_a_part(ledger: Ledger) -> None:
