@@ -115,11 +115,11 @@ _LAST_ENTRIES = _ENTRIES.where(HISTORY.c.number >= bindparam("at", type_=HISTORY
 _ENTRY = select(HISTORY).where(HISTORY.c.dataset == _NAMED, HISTORY.c.number == bindparam("at"))
 _SETTLED = select(HISTORY.c.number).where(HISTORY.c.dataset == _NAMED, HISTORY.c.reservation == bindparam("at"))
 _END: BindParameter[str] = bindparam("end", type_=HISTORY.c.job.type)
+# Not LIKE, in which a backslash, a percent sign and an underscore stand for something else.
 _LAST_CHARGE = select(func.max(HISTORY.c.number)).where(
     HISTORY.c.dataset == _NAMED,
     HISTORY.c.part == bindparam("at"),
-    func.substr(HISTORY.c.job, func.length(HISTORY.c.job) - func.length(_END) + 1)
-    == _END,  # LIKE would read \, % and _
+    func.substr(HISTORY.c.job, func.length(HISTORY.c.job) - func.length(_END) + 1) == _END,
 )
 # The key of a row is never written again: SQLite would then look at every entry that refers to it.
 _WRITE_BUDGET = update(DATASETS).where(DATASETS.c.dataset == _NAMED)
@@ -164,9 +164,9 @@ def names(connection: Connection) -> set[str]:
     return set(connection.execute(union(*(select(column) for column in columns))).scalars())
 
 
-def charge_of(connection: Connection, dataset: str, part: str, end: str) -> int:
-    """The number of the last charge to this part of the data set whose job ends so; 0 for none."""
-    return connection.execute(_LAST_CHARGE, {"named": dataset, "at": part, "end": end}).scalar() or 0
+def charge_of(connection: Connection, dataset: str, part: str, mark: str) -> int:
+    """The number of the last charge to this part of the data set whose job ends with the mark of a key; 0 for none."""
+    return connection.execute(_LAST_CHARGE, {"named": dataset, "at": part, "end": mark}).scalar() or 0
 
 
 def open_reservation(connection: Connection, dataset: str, number: int, part: str) -> Amount | None:

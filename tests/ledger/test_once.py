@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,16 +76,27 @@ def test_a_rejected_charge_leaves_the_key_free(ledger: Ledger) -> None:
     ledger.once("W1").charge("shop", COST, job="pairs")
 
 
-@every("key", ["", "a\nb", "x" * 201, "50%_of", "]", None])
-def test_keys_are_names_and_stand_for_themselves(tmp_path: Path, key: object) -> None:
+@every("key", ["", "a\nb", "x" * 201, None])
+def test_keys_are_names(tmp_path: Path, key: object) -> None:
+    with pytest.raises(BadParameter, match="key must be a printable name"):
+        Ledger(f"sqlite:///{tmp_path / 'budget.db'}").once(key)  # type: ignore[arg-type]
+
+
+@every("key", ["a [b", "[", "]", "[b]", "a] [b"])
+def test_a_key_is_not_the_end_of_another(tmp_path: Path, key: str) -> None:
+    """Brackets are around keys in the history: with one inside, "b" would be charged by "a [b"."""
+    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    for call in (partial(Ledger(url).once, key), partial(SharedResults(url).put, "shop", key, {})):
+        with pytest.raises(BadParameter, match=r"key must be a name without \[ and \]"):
+            call()
+
+
+def test_what_else_a_job_says_in_brackets_is_no_key(tmp_path: Path) -> None:
     ledger = Ledger(f"sqlite:///{tmp_path / 'budget.db'}")
-    if key not in {"50%_of", "]"}:
-        with pytest.raises(BadParameter, match="key must be a printable name"):
-            ledger.once(key)  # type: ignore[arg-type]
-        return
     ledger.grant("shop", epsilon=1)
     ledger.once("50 of").charge("shop", COST, job="pairs [50 xof")
-    ledger.once(str(key)).charge("shop", COST, job="pairs")
+    ledger.once("50%_of").charge("shop", COST, job="pairs [x]")
+    ledger.once("x").charge("shop", COST, job="pairs")
 
 
 def test_a_call_of_the_library_is_charged_once(tmp_path: Path) -> None:
