@@ -185,6 +185,8 @@ def _checked(url: str) -> URL:
     kind = parsed.get_backend_name() if parsed is not None else ""
     if parsed is None or kind not in {_SQLITE, _POSTGRES}:
         raise BadLedger(f"ledger must be a URL such as {_file_url(str(url)) or _KINDS}.")
+    if kind == _POSTGRES and "@" in f"{parsed.host}{parsed.database}":  # the end of a password, which messages show
+        raise BadLedger("ledger is a URL with an @ too many: write each @ of its user name and password as %40.")
     if kind == _POSTGRES:
         return parsed.set(drivername="postgresql+psycopg")
     if parsed.host or parsed.query or parsed.database in {None, "", ":memory:"}:
