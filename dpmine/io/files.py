@@ -111,10 +111,13 @@ def _require_utf8(name: str) -> None:
 
 
 def shown_name(name: str) -> str:
-    """A path as given; a URL without user names, passwords and parameters."""
+    """A path as given; a URL without user names, passwords and parameters.
+
+    A password goes up to the last @: that of s3:// may hold a slash.
+    """
     if "://" not in name:
         return name
-    return re.sub(r"://[^/]*@", "://", name).partition("?")[0]
+    return re.sub(r"://([^/]*:.*|[^/]*)@", "://", name, flags=re.DOTALL).partition("?")[0]
 
 
 def reason(error: BaseException) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -37,6 +38,7 @@ _TURN = text("SELECT pg_try_advisory_lock(:number)")
 _SQLITE, _POSTGRES = "sqlite", "postgresql"
 _KINDS = "sqlite:///budget.db or postgresql://user@host/database"
 _READS = "dpmine_reads"
+_ESCAPED = re.compile(rb"\\([0-7]{3})")  # in the list of mounts: blanks and backslashes
 _TRANSACTIONS = threading.RLock()
 """Held by every transaction, and by a fork: a child that inherited an open connection would not own its locks."""
 _ENGINES: WeakSet[Engine] = WeakSet()
@@ -84,6 +86,7 @@ class Database:
         Raises BadLedger where there is no ledger and `create` is False, or where it cannot be read or written.
         """
         with self._explained(), self._connected(create=create).begin() as connection:
+            self._require_one_name()  # no other name was given to the file before this transaction had its lock
             if not has_ledger(connection):
                 if not create:
                     raise self._none()
@@ -141,6 +144,7 @@ class Database:
             raise self._none()
         if self._on_file and not _may_be_database(str(self._url.database)):
             raise BadLedger(f"The ledger at {self} cannot be opened: it is no file. Give the path of a file.")
+        self._require_one_name()
         if self._on_file and create:
             _make_private(str(self._url.database))
         if self._on_file:
@@ -153,6 +157,12 @@ class Database:
             _ENGINES.add(self._engine)
             finalize(self, self._engine.dispose)
         return self._engine
+
+    def _require_one_name(self) -> None:
+        """Raises BadLedger for a file with two names: SQLite's lock and log are named after the path, so it had two."""
+        second = _second_name(str(self._url.database)) if self._on_file else ""
+        if second:
+            raise BadLedger(f"The ledger at {self} cannot be used: its file {second}. Nothing was run.")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -175,6 +185,8 @@ def _checked(url: str) -> URL:
     kind = parsed.get_backend_name() if parsed is not None else ""
     if parsed is None or kind not in {_SQLITE, _POSTGRES}:
         raise BadLedger(f"ledger must be a URL such as {_file_url(str(url)) or _KINDS}.")
+    if kind == _POSTGRES and "@" in f"{parsed.host}{parsed.database}":  # the end of a password, which messages show
+        raise BadLedger("ledger is a URL with an @ too many: write each @ of its user name and password as %40.")
     if kind == _POSTGRES:
         return parsed.set(drivername="postgresql+psycopg")
     if parsed.host or parsed.query or parsed.database in {None, "", ":memory:"}:
@@ -252,6 +264,29 @@ def _may_be_database(path: str) -> bool:
         return is_file(path)
     except OSError:
         return True
+
+
+def _second_name(path: str) -> str:
+    """How the file, links followed, comes to have another name, and what to do; "" where it has one, or is not there.
+
+    A hard link shows under both names. A file that is mounted shows where it is mounted: the other name is its own.
+    """
+    real = os.path.realpath(path)
+    with suppress(OSError):
+        if Path(real).stat().st_nlink > 1:
+            return "has a second name (a hard link): remove one of them, but not one with a -wal file beside it"
+        if os.fsencode(real) in _mount_points():
+            return "is mounted: mount the folder, not the file"
+    return ""
+
+
+def _mount_points() -> set[bytes]:
+    """Of this process, on Linux; os.path.ismount does not see files."""
+    try:
+        with Path("/proc/self/mountinfo").open("rb") as lines:
+            return {_ESCAPED.sub(lambda octal: bytes([int(octal[1], 8)]), line.split()[4]) for line in lines}
+    except OSError:
+        return set()
 
 
 def _make_private(path: str) -> None:

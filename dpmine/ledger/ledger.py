@@ -16,7 +16,7 @@ from dpmine.ledger import records
 from dpmine.ledger.budget import WHOLE, Accounting, Amount, Budget, Parts, checked_name, name_and_part, whole_name
 from dpmine.ledger.database import Database
 from dpmine.ledger.records import Entry, Form, Kind, dp_event, replayed
-from dpmine.ledger.results import require_sealed
+from dpmine.ledger.results import key_mark, require_sealed
 from dpmine.ledger.tables import require_own_schema
 from dpmine.parameters import Number, below_one, exact_number, named, positive, truth
 from dpmine.privacy import ExPostGuarantee, Neighbors, Zcdp
@@ -158,8 +158,8 @@ class Ledger:
     def once(self, key: str) -> Ledger:
         """The same ledger for one run that has a name, such as "pairs 2026-W47": however often started, charged once.
 
-        The history keeps the key in brackets, after the run's own words. `charge` raises AlreadyCharged, and nothing is
-        run, where the data set, or its part, has been charged by that key.
+        The history keeps the key, which has no brackets, in brackets after the run's own words. `charge` raises
+        AlreadyCharged, and nothing is run, where the data set, or its part, has been charged by that key.
         """
         return KeyedLedger(self, key)
 
@@ -278,7 +278,7 @@ class KeyedLedger(Ledger):
 
     def __init__(self, ledger: Ledger, key: str, *, again: bool = False, title: str = "") -> None:
         self._database = ledger._database  # noqa: SLF001 - another ledger's, of the same class
-        self._mark, self._again = f"[{checked_name('key', key)}]", again
+        self._mark, self._again = key_mark(key), again
         self._words = f"{title!r} {self._mark}" if title else self._mark
 
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, insert, select, union, update
+from sqlalchemy import bindparam, func, insert, select, union, update
 
 from dpmine.errors import BadLedger, BadParameter, DpmineError
 from dpmine.ledger.budget import START, WHOLE, Accounting, Amount, Budget, Parts
@@ -113,10 +113,12 @@ _ENTRIES = select(HISTORY).where(HISTORY.c.dataset == _NAMED).order_by(HISTORY.c
 _LAST_ENTRIES = _ENTRIES.where(HISTORY.c.number >= bindparam("at", type_=HISTORY.c.number.type))
 _ENTRY = select(HISTORY).where(HISTORY.c.dataset == _NAMED, HISTORY.c.number == bindparam("at"))
 _SETTLED = select(HISTORY.c.number).where(HISTORY.c.dataset == _NAMED, HISTORY.c.reservation == bindparam("at"))
-_JOBS = select(HISTORY.c.number, HISTORY.c.job).where(
+_END: BindParameter[str] = bindparam("end", type_=HISTORY.c.job.type)
+# Not LIKE, in which a backslash, a percent sign and an underscore stand for something else.
+_LAST_CHARGE = select(func.max(HISTORY.c.number)).where(
     HISTORY.c.dataset == _NAMED,
     HISTORY.c.part == bindparam("at"),
-    HISTORY.c.job.endswith(bindparam("end", type_=HISTORY.c.job.type)),
+    func.substr(HISTORY.c.job, func.length(HISTORY.c.job) - func.length(_END) + 1) == _END,
 )
 # The key of a row is never written again: SQLite would then look at every entry that refers to it.
 _WRITE_BUDGET = update(DATASETS).where(DATASETS.c.dataset == _NAMED)
@@ -161,10 +163,9 @@ def names(connection: Connection) -> set[str]:
     return set(connection.execute(union(*(select(column) for column in columns))).scalars())
 
 
-def charge_of(connection: Connection, dataset: str, part: str, end: str) -> int:
-    """The number of the last charge to this part of the data set whose job ends so; 0 for none."""
-    rows = connection.execute(_JOBS, {"named": dataset, "at": part, "end": end}).all()
-    return max((number for number, job in rows if job.endswith(end)), default=0)  # SQLite compares without case
+def charge_of(connection: Connection, dataset: str, part: str, mark: str) -> int:
+    """The number of the last charge to this part of the data set whose job ends with the mark of a key; 0 for none."""
+    return connection.execute(_LAST_CHARGE, {"named": dataset, "at": part, "end": mark}).scalar() or 0
 
 
 def open_reservation(connection: Connection, dataset: str, number: int, part: str) -> Amount | None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, insert, select
 
-from dpmine.errors import BadLedger, NoLedger
+from dpmine.errors import BadLedger, BadParameter, NoLedger
 from dpmine.ledger import records
-from dpmine.ledger.budget import name_and_part
+from dpmine.ledger.budget import checked_name, name_and_part
 from dpmine.ledger.database import Database
 from dpmine.ledger.tables import HISTORY, RESULTS
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-_KEY = re.compile(r"\[([^\[\]]+)\]$")
-"""How the words of a charge end that is made once: see `Ledger.once`."""
 _FILE = re.compile(r"(-[a-z]+)?\.(json|parquet)")
 _NAMED = bindparam("named", type_=HISTORY.c.dataset.type)
 _OF_CHARGE = (RESULTS.c.dataset == HISTORY.c.dataset) & (RESULTS.c.number == HISTORY.c.number)
@@ -67,12 +65,12 @@ class SharedResults:
         `files`: contents by how the name of each ends, such as ".json" or "-rules.parquet".
         Raises BadLedger, also where nothing was charged by that key.
         """
-        name, part = name_and_part(dataset)
+        (name, part), mark = name_and_part(dataset), key_mark(key)
         with self._database.writing() as connection:
             records.find(connection, name, lock=True)
-            number = records.charge_of(connection, name, part, f"[{key}]")
+            number = records.charge_of(connection, name, part, mark)
             if not number:
-                raise BadLedger(f"The ledger has no charge for [{key}]: restore the ledger that was charged.")
+                raise BadLedger(f"The ledger has no charge for {mark}: restore the ledger that was charged.")
             there = {row["file"] for row in _rows(connection, name, number)}
             for file, content in files.items():
                 if file not in there:
@@ -88,8 +86,8 @@ class SharedResults:
                 rows = connection.execute(_LISTED, {"named": name_and_part(dataset)[0]}).mappings().all()
         except NoLedger:
             return {}
-        marks = ((row["part"], _KEY.search(row["job"]), row["number"]) for row in rows)
-        return {(part, mark[1]): number for part, mark, number in marks if mark}
+        marked = ((row["part"], marked_key(row["job"]), row["number"]) for row in rows)
+        return {(part, key): number for part, key, number in marked if key}
 
     def get(self, dataset: str, key: str) -> dict[str, bytes]:
         """The files of the last charge with that key that has any; none where there is none. Raises BadLedger."""
@@ -103,6 +101,22 @@ class SharedResults:
     def turn(self, dataset: str, patience: float) -> AbstractContextManager[None]:
         """As `Database.turn`: runs of one data set's schedules, on all machines, one after another."""
         return self._database.turn(name_and_part(dataset)[0], patience)
+
+
+def key_mark(key: object) -> str:
+    """How the job of a charge ends that is made once by that key: see `Ledger.once`. Raises BadParameter.
+
+    A key has no brackets, so no mark is the end of another, and a history says where a key begins.
+    """
+    name = checked_name("key", key)
+    if set(name) & set("[]"):
+        raise BadParameter("key must be a name without [ and ]: the history keeps it in brackets.")
+    return f"[{name}]"
+
+
+def marked_key(job: str) -> str:
+    """The key that a job was charged by; "" for none."""
+    return job[:-1].rpartition("[")[2] if job.endswith("]") and "[" in job else ""
 
 
 def require_sealed(connection: Connection) -> None:

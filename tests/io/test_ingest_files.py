@@ -192,6 +192,8 @@ def test_a_damaged_file_in_a_folder_is_named_without_partition_values(tmp_path: 
         ("", ["empty"]),
         ("file:///nowhere/at/all.parquet", ["does not exist"]),
         (f"http://me:{CANARY}@example.org/x.parquet?key={CANARY}", ["http://example.org/x.parquet", "s3://"]),
+        (f"s3://me:se/{CANARY}+x@bucket/x.parquet", ["s3://bucket/x.parquet"]),
+        (f"http://me:s@{CANARY}/@bucket/a@b.parquet", ["http://b.parquet"]),
         (f"nonsense://{CANARY}@x", ["nonsense://x"]),
     ],
 )

@@ -86,8 +86,14 @@ def test_urls_of_another_kind_are_refused(url: str) -> None:
     assert "sqlite:///budget.db" in message
 
 
+@every("url", [f"postgresql://u:x@{SECRET}@h/d", f"postgresql://u:x@h/{SECRET}@h/d", f"postgresql://u:x@y@{SECRET}"])
+def test_a_password_with_an_unescaped_sign_is_not_taken_for_a_host(url: str) -> None:
+    assert "as %40" in refusal(lambda: Ledger(url))
+
+
 def test_passwords_are_hidden() -> None:
     assert SECRET not in repr(Ledger(f"postgresql://me:{SECRET}@localhost/db?sslkey={SECRET}"))
+    assert SECRET not in repr(Ledger(f"postgresql://me@firm:{SECRET}%40x@localhost/db"))
 
 
 def test_looking_makes_no_file(file: Path) -> None:

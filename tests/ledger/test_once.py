@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from support.cases import every
 import dpmine
 from dpmine.errors import AlreadyCharged, BadParameter, BudgetExceeded, NotPrivate
 from dpmine.ledger.ledger import Ledger
+from dpmine.ledger.results import SharedResults
 from dpmine.privacy import Guarantee, Neighbors
 
 COST = Guarantee(Fraction(1, 4), Fraction(0), Neighbors.REPLACE_ONE)
@@ -41,6 +43,19 @@ def test_a_key_is_charged_once(ledger: Ledger) -> None:
     assert ledger.verify() == 5
 
 
+@pytest.mark.parametrize("key", ["pairs\\2026", "a\\\\", "\\", "%", "_", "50%_of", "é\u4e2d", "'"])
+def test_a_key_is_charged_once_whatever_is_in_it(ledger: Ledger, url: str, key: str) -> None:
+    """A backslash, a percent sign and an underscore are patterns of SQL elsewhere."""
+    ledger.grant("shop", epsilon=1)
+    ledger.once("x").charge("shop", COST, job="pairs")
+    ledger.once(key).charge("shop", COST, job="pairs")
+    with pytest.raises(AlreadyCharged):
+        ledger.once(key).charge("shop", COST, job="pairs")
+    SharedResults(url).put("shop", key, {".json": b"{}"})
+    assert SharedResults(url).get("shop", key) == {".json": b"{}"}
+    assert SharedResults(url).get("shop", "x") == {}
+
+
 def test_a_key_belongs_to_a_data_set_and_a_part(ledger: Ledger) -> None:
     added = Guarantee(Fraction(1), Fraction(0), Neighbors.ADD_REMOVE)
     for name in ("shop", "mall"):
@@ -61,16 +76,27 @@ def test_a_rejected_charge_leaves_the_key_free(ledger: Ledger) -> None:
     ledger.once("W1").charge("shop", COST, job="pairs")
 
 
-@every("key", ["", "a\nb", "x" * 201, "50%_of", "]", None])
-def test_keys_are_names_and_stand_for_themselves(tmp_path: Path, key: object) -> None:
+@every("key", ["", "a\nb", "x" * 201, None])
+def test_keys_are_names(tmp_path: Path, key: object) -> None:
+    with pytest.raises(BadParameter, match="key must be a printable name"):
+        Ledger(f"sqlite:///{tmp_path / 'budget.db'}").once(key)  # type: ignore[arg-type]
+
+
+@every("key", ["a [b", "[", "]", "[b]", "a] [b"])
+def test_a_key_is_not_the_end_of_another(tmp_path: Path, key: str) -> None:
+    """Brackets are around keys in the history: with one inside, "b" would be charged by "a [b"."""
+    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    for call in (partial(Ledger(url).once, key), partial(SharedResults(url).put, "shop", key, {})):
+        with pytest.raises(BadParameter, match=r"key must be a name without \[ and \]"):
+            call()
+
+
+def test_what_else_a_job_says_in_brackets_is_no_key(tmp_path: Path) -> None:
     ledger = Ledger(f"sqlite:///{tmp_path / 'budget.db'}")
-    if key not in {"50%_of", "]"}:
-        with pytest.raises(BadParameter, match="key must be a printable name"):
-            ledger.once(key)  # type: ignore[arg-type]
-        return
     ledger.grant("shop", epsilon=1)
     ledger.once("50 of").charge("shop", COST, job="pairs [50 xof")
-    ledger.once(str(key)).charge("shop", COST, job="pairs")
+    ledger.once("50%_of").charge("shop", COST, job="pairs [x]")
+    ledger.once("x").charge("shop", COST, job="pairs")
 
 
 def test_a_call_of_the_library_is_charged_once(tmp_path: Path) -> None:

@@ -335,6 +335,8 @@ def test_passwords_are_not_shown(kind: Any) -> None:
     [
         (URL, "postgresql://u:***@host/db"),
         ("postgresql://h/d?password=secret&user=u", "postgresql://h/d?password=***&user=u"),
+        ("postgresql://u:sec@ret/x@host/db", "postgresql://u:***@host/db"),
+        ("postgresql://u@firm:secret@host/db", "postgresql://u@firm:***@host/db"),
         ("postgresql://u@host:5432/db", "postgresql://u@host:5432/db"),
         ("sqlite:///a.db", "sqlite:///a.db"),
     ],

@@ -1,0 +1,94 @@
+"""One ledger file with two names: SQLite would keep a lock and a log for each, and both could charge one budget."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from ledger.guarantees import guarantee
+
+from dpmine.errors import BadLedger
+from dpmine.ledger import database
+from dpmine.ledger.ledger import Ledger
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_hard_link_is_rejected_under_both_names(file: Path, tmp_path: Path) -> None:
+    """Whatever is asked: under the other name, a log that a crash left would not be read."""
+    Ledger(f"sqlite:///{file}").grant("shop", epsilon=1)
+    other = tmp_path / "other.db"
+    os.link(file, other)
+    (tmp_path / "to_other.db").symlink_to(other)
+    for name in (file, other, tmp_path / "to_other.db"):
+        ledger = Ledger(f"sqlite:///{name}")
+        for call in (
+            ledger.verify,
+            lambda ledger=ledger: ledger.charge("shop", guarantee("1"), job=""),
+            lambda ledger=ledger: ledger.grant("shop", epsilon=2),
+        ):
+            with pytest.raises(BadLedger, match=r"a second name \(a hard link\): remove one of them.*Nothing was run"):
+                call()
+    other.unlink()
+    Ledger(f"sqlite:///{file}").charge("shop", guarantee("1"), job="")
+
+
+def test_a_link_that_is_made_before_the_lock_is_held(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, prepare = Ledger(f"sqlite:///{file}"), database._prepare_sqlite
+    ledger.grant("shop", epsilon=1)
+
+    def linking(connection: sqlite3.Connection, record: object) -> None:
+        os.link(file, tmp_path / "other.db")
+        prepare(connection, record)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "_prepare_sqlite", linking)
+        database._file_engine.cache_clear()
+        with pytest.raises(BadLedger, match="second name"):
+            ledger.charge("shop", guarantee("1"), job="")
+    database._file_engine.cache_clear()
+    (tmp_path / "other.db").unlink()
+    assert ledger.verify() == 1
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("SELECT count(*) FROM dpmine_history").fetchone() == (1,)
+
+
+MOUNTED = """
+import sys
+from pathlib import Path
+from dpmine.errors import BadLedger
+from dpmine.ledger.ledger import Ledger
+for path in sys.argv[1:]:
+    try:
+        print(Ledger(f"sqlite:///{path}").verify())
+    except BadLedger as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="bind mounts are Linux's")
+def test_a_file_that_is_mounted_is_rejected_and_a_folder_is_not(file: Path, tmp_path: Path) -> None:
+    """As by `docker run -v /srv/budget.db:/app/budget.db`, and with a name that the list of mounts escapes."""
+    Ledger(f"sqlite:///{file}").grant("shop", epsilon=1)
+    mounted, folder, work = tmp_path / "m" / r"a b\c.db", tmp_path / "app", tmp_path / "srv"
+    for made in (mounted.parent, folder, work):
+        made.mkdir()
+    mounted.touch()
+    Ledger(f"sqlite:///{work}/budget.db").grant("shop", epsilon=1)
+    mount = 'mount --bind "$1" "$2" && mount --bind "$3" "$4" && exec "$5" -c "$6" "$1" "$2" "$4/budget.db"'
+    places = [str(path) for path in (file, mounted, work, folder)]
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this user may not mount")
+    command = ["unshare", "-m", "sh", "-c", mount, "sh", *places, sys.executable, MOUNTED]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    own, other, in_folder = done.stdout.splitlines()
+    assert (own, in_folder) == ("1", "1"), done.stderr
+    assert other.endswith("is mounted: mount the folder, not the file. Nothing was run.")
