@@ -118,7 +118,7 @@ def _by_mlxtend(rows: pd.DataFrame, frequent: list[Any], size: int) -> set[froze
 
 
 def _best(frame: pd.DataFrame) -> set[frozenset[Any]]:
-    return set(frame["itemsets"][frame["count"] == frame["count"].max()])
+    return set(frame["itemsets"][frame["support"] == frame["support"].max()])
 
 
 def private_tops(data: Transactions, size: int) -> Iterator[tuple[str, frozenset[Any] | None, float]]:

@@ -63,7 +63,7 @@ MECHANISMS = {
 def supports(axes: Any, title: str, least: int, **columns: Any) -> None:
     """The best pairs of the shop by rank; dark where the noise of ε = 1 can lift a pair over the best one."""
     frame = dpmine.itemset_supports(SHOP, size=2, min_support=least, item="Item", **columns)
-    best = [int(support) for support in frame["count"][:SHOWN]]
+    best = [int(support) for support in frame["support"][:SHOWN]]
     reach = best[0] - 11  # the lead that `dpmine plan` asks for, at ε = 1 and δ = 1e-6
     axes.bar(range(1, SHOWN + 1), best, color=["#1f5a99" if each > reach else "#a9c4e0" for each in best])
     axes.axhspan(reach, best[0], color="#d9822b", alpha=0.35, linewidth=0)

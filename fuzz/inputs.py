@@ -74,7 +74,7 @@ def _counted(content: bytes, form: str, _piece: int) -> Counter[str]:
         Path(file.name).write_bytes(content)
         given = dpmine.Input(file.name, input_format=form)
         found = dpmine.itemset_supports(given, size=1, unit="u", item="i")
-    return Counter({next(iter(items)): int(n) for items, n in zip(found.itemsets, found["count"], strict=True)})
+    return Counter({next(iter(items)): int(n) for items, n in zip(found.itemsets, found.support, strict=True)})
 
 
 def _rows(content: bytes, form: str, piece: int) -> Counter[str]:

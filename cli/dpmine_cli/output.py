@@ -276,7 +276,7 @@ def lines_of_supports(batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
     from dpmine.itemsets.release.results import listed_items
 
     for batch in batches:
-        yield "\n".join(f"{row['count']}\t{listed_items(row['items'])}" for row in batch.to_pylist())
+        yield "\n".join(f"{row['support']}\t{listed_items(row['items'])}" for row in batch.to_pylist())
     yield "(exact supports; NOT private)"
 
 

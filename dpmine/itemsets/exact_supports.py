@@ -82,16 +82,15 @@ def itemset_supports(
         maximal: list only itemsets of which no superset has the least support.
         closed: list only itemsets of which no superset has the same support.
 
-    Returns a frame with the columns count (in units; with `as_fraction` support, a share) and itemsets (frozensets).
-    The order is by decreasing support, then by items.
+    Returns a frame with the columns support and itemsets (frozensets), by decreasing support, then by items.
     Raises BadParameter, BadData or UnreadableFile. A frame that does not fit into `memory` is rejected before it is
     made.
 
     Example:
         >>> import dpmine
-        >>> dpmine.itemset_supports([["a", "b"], ["a", "b", "c"], ["a"]], size=2)["count"].tolist()
+        >>> dpmine.itemset_supports([["a", "b"], ["a", "b", "c"], ["a"]], size=2).support.tolist()
         [2, 1, 1]
-        >>> dpmine.itemset_supports([["a", "b"], ["a", "b", "c"], ["a"]], size="all", closed=True)["count"].tolist()
+        >>> dpmine.itemset_supports([["a", "b"], ["a", "b", "c"], ["a"]], size="all", closed=True).support.tolist()
         [3, 2, 1]
 
     See Also:
@@ -139,14 +138,14 @@ class ListedSupports:
     several_baskets: bool = False
 
     def frame(self) -> pd.DataFrame:
-        """A frame with the columns count, or support where that is a share, and itemsets (frozensets)."""
+        """A frame with the columns support and itemsets (frozensets)."""
         import pandas as pd
 
         supports = self.lists.supports[self.order]
         itemsets = frozensets(self.lists, self.order, items_of(self.labels))
         return pd.DataFrame(
             {
-                **({"count": supports} if self.units is None else {"support": supports / self.units}),
+                "support": supports if self.units is None else supports / self.units,
                 "itemsets": pd.Series(itemsets, dtype="object"),
             }
         )
@@ -161,7 +160,7 @@ class ListedSupports:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns items (lists, sorted) and count."""
+        """The columns items (lists, sorted) and support, a count."""
         return self._block(slice(0, 0)).schema
 
     def batches(self, *, as_objects: bool) -> Iterator[pa.RecordBatch]:
@@ -177,7 +176,7 @@ class ListedSupports:
         block = taken(self.lists, self.order[rows])
         items = pc.take(self._names, integer_array(block.codes), boundscheck=False)
         lists = pa.LargeListArray.from_arrays(integer_array(block.starts), items)
-        return pa.record_batch({"items": lists, "count": integer_array(block.supports)})
+        return pa.record_batch({"items": lists, "support": integer_array(block.supports)})
 
     @cached_property
     def _names(self) -> pa.Array:

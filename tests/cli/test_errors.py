@@ -71,7 +71,7 @@ def test_size_beyond_the_data_is_no_error(run: outcome_of) -> None:
     assert outcome.status == 0
     assert outcome.out.startswith("Nothing stands out.")
     assert run(*COUNT, "1", "--size", "50", "--format", "csv", "--quiet") == Outcome(
-        0, "items,count\n", "dpmine: exact supports; NOT private\n"
+        0, "items,support\n", "dpmine: exact supports; NOT private\n"
     )
 
 

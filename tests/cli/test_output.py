@@ -208,12 +208,12 @@ EXPECTED_SUPPORTS = [
 def test_supports_in_every_format(run: outcome_of) -> None:
     document = json.loads(run(*COUNT, "--format", "json").out)
     assert document["private"] is False
-    assert [(row["items"], row["count"]) for row in document["itemsets"]] == EXPECTED_SUPPORTS
+    assert [(row["items"], row["support"]) for row in document["itemsets"]] == EXPECTED_SUPPORTS
     rows = csv.DictReader(io.StringIO(run(*COUNT, "--format", "csv").out))
-    assert [(json.loads(row["items"]), int(row["count"])) for row in rows] == EXPECTED_SUPPORTS
+    assert [(json.loads(row["items"]), int(row["support"])) for row in rows] == EXPECTED_SUPPORTS
     assert run(*COUNT, "-o", "out.parquet").status == 0
     rows = pq.read_table("out.parquet").to_pylist()
-    assert [(row["items"], row["count"]) for row in rows] == EXPECTED_SUPPORTS
+    assert [(row["items"], row["support"]) for row in rows] == EXPECTED_SUPPORTS
     lines = run(*COUNT).out.splitlines()
     assert lines[-1] == "(exact supports; NOT private)"
     assert lines[:-1] == [f"{support}\t{', '.join(items)}" for items, support in EXPECTED_SUPPORTS]
@@ -231,7 +231,7 @@ def test_several_files_and_composite_units(run: outcome_of) -> None:
         pq.write_table(table.append_column("shop", [[shop] * table.num_rows]), f"shop{shop}.parquet")
     arguments = ["supports", "shop1.parquet", "shop2.parquet", "--not-private", "--min-support", "1", "--item", "item"]
     outcome = run(*arguments, "--unit", "shop", "--unit", "customer", "--format", "json")
-    assert json.loads(outcome.out)["itemsets"] == [{"items": [9, 10], "count": 60}]
+    assert json.loads(outcome.out)["itemsets"] == [{"items": [9, 10], "support": 60}]
 
 
 def test_output_replaces_a_file_as_a_whole(run: outcome_of, folder: Path) -> None:

@@ -151,10 +151,10 @@ def test_supports_are_those_of_the_same_baskets_in_python(tmp_path: Path) -> Non
     path = tmp_path / "x.dat"
     path.write_bytes(TEXT * 500)
     options: dict[str, Any] = {"min_support": 400, "size": "1-3"}
-    found = dpmine.itemset_supports(path, **options).sort_values(["count"], kind="stable")
+    found = dpmine.itemset_supports(path, **options).sort_values(["support"], kind="stable")
     expected = dpmine.itemset_supports(BASKETS * 500, **options)
-    assert dict(zip(found["itemsets"], found["count"], strict=True)) == dict(
-        zip(expected["itemsets"], expected["count"], strict=True)
+    assert dict(zip(found["itemsets"], found["support"], strict=True)) == dict(
+        zip(expected["itemsets"], expected["support"], strict=True)
     )
     private = dpmine.top_itemset(path, size=1, epsilon=50)
     assert private.guarantee.unit == "row"

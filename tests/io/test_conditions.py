@@ -46,7 +46,7 @@ def sales(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
 def supports(data: Any, **options: Any) -> dict[str, int]:
     options = {"unit": "customer", "item": "product"} | options
     found = dpmine.itemset_supports(data, size=1, min_support=1, **options)
-    return {next(iter(items)): int(count) for items, count in zip(found["itemsets"], found["count"], strict=True)}
+    return {next(iter(items)): int(count) for items, count in zip(found["itemsets"], found["support"], strict=True)}
 
 
 def counted(frame: pd.DataFrame) -> dict[str, int]:
@@ -105,7 +105,7 @@ def test_the_command_the_job_and_the_library_agree(sales: pd.DataFrame, capfd: p
     run = outcome_of(capfd)
     asked = ["sales.csv", "--where", "status != 'C'", "--unit", "customer", "--item", "product"]
     out = run("supports", *asked, "--size", "1", "--min-support", "1", "--not-private", "--format", "json").out
-    listed = {entry["items"][0]: entry["count"] for entry in json.loads(out)["itemsets"]}
+    listed = {entry["items"][0]: entry["support"] for entry in json.loads(out)["itemsets"]}
     assert listed == supports(Input("sales.csv", where="status != 'C'"))
     job = """
     [budget]

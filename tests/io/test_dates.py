@@ -92,7 +92,7 @@ def test_a_german_spreadsheet(encoding: str, tmp_path: Path) -> None:
     data = Input(str(path), delimiter=";", decimal=",", encoding=encoding, types=types)
     columns: dict[str, Any] = {"unit": "Kunde", "basket": "day(Datum)", "item": "Artikel"}
     found = dpmine.itemset_supports(data, size="1-2", min_support=1, **columns)
-    assert dict(zip(found["itemsets"], found["count"], strict=True)) == {
+    assert dict(zip(found["itemsets"], found["support"], strict=True)) == {
         frozenset({"Öl"}): 2,
         frozenset({"Käse"}): 1,  # Käthe's day does not exist
         frozenset({"Öl", "Käse"}): 1,

@@ -200,7 +200,7 @@ def test_exact_supports_of_one_hot_rows_that_do_not_fit_are_an_error(tmp_path: P
         dpmine.top_itemset(path, size=1, one_hot=True)
         dpmine.itemset_supports(path, size=1, unit="bread", item="milk")
     path.write_text("bread,milk\n1,0,\n0,1\n\n")
-    assert dpmine.itemset_supports(path, size=1, one_hot=True)["count"].tolist() == [1, 1]
+    assert dpmine.itemset_supports(path, size=1, one_hot=True).support.tolist() == [1, 1]
 
 
 @every("name", ["rows.csv", "rows.csv.gz", "rows.csv.bz2", STDIN])

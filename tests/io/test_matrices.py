@@ -56,7 +56,7 @@ def test_calls_take_them(form: str) -> None:
     data = MATRICES[form](np.tile(FLAGS, (2000, 1)))
     assert dpmine.top_itemset(data, items=NAMES, size=1).itemset == frozenset({"milk"})
     frame = dpmine.itemset_supports(data, items=NAMES, size=2)
-    assert dict(zip(map(frozenset, frame.itemsets), frame["count"], strict=True)) == {
+    assert dict(zip(map(frozenset, frame.itemsets), frame.support, strict=True)) == {
         frozenset({"bread", "milk"}): 2000,
         frozenset({"milk", "tea"}): 2000,
     }
@@ -113,7 +113,7 @@ def test_one_row_changes_nothing_else(row: list[int], form: str) -> None:
 def test_series_of_lists_are_baskets(dtype: Any) -> None:
     series = pd.Series(LISTS * 1000, dtype=dtype, index=range(5, 3005), name="basket")
     assert dpmine.top_itemset(series, size=1).itemset == frozenset({"milk"})
-    assert dpmine.itemset_supports(series, size=1)["count"].tolist() == [2000, 1000, 1000]
+    assert dpmine.itemset_supports(series, size=1).support.tolist() == [2000, 1000, 1000]
 
 
 ENTRIES: dict[str, Any] = {

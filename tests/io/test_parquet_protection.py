@@ -94,4 +94,4 @@ def test_pages_with_right_checksums_are_read(page_version: Any, compression: str
         ROWS, path, write_page_checksum=True, data_page_version=page_version, compression=compression, row_group_size=1
     )
     found = dpmine.itemset_supports(path, size=2, unit="customer", item="product")
-    assert found["count"].tolist() == [2]
+    assert found["support"].tolist() == [2]

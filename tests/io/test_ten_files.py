@@ -231,7 +231,7 @@ FILES: tuple[Callable[[Path], Made], ...] = (
 
 def listed(outcome: Any) -> dict[frozenset[Any], Any]:
     assert outcome.status == 0, outcome.err
-    return {frozenset(entry["items"]): entry.get("count") for entry in json.loads(outcome.out)["itemsets"]}
+    return {frozenset(entry["items"]): entry.get("support") for entry in json.loads(outcome.out)["itemsets"]}
 
 
 @pytest.mark.parametrize("make", FILES, ids=lambda make: make.__name__)

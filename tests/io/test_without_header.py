@@ -125,4 +125,4 @@ def test_on_the_command_line(tmp_path: Path, options: list[str], capfd: pytest.C
     named = ["who", "what"] if "who" in options[-1] else ["c1", "c2"]
     asked = ["supports", str(path), *options, "--unit", named[0], "--item", named[1], "--size", "1", "--not-private"]
     found = outcome_of(capfd)(*asked, "--min-support", "2", "--format", "json")
-    assert (found.status, json.loads(found.out)["itemsets"]) == (0, [{"items": ["bread"], "count": 2}]), found.err
+    assert (found.status, json.loads(found.out)["itemsets"]) == (0, [{"items": ["bread"], "support": 2}]), found.err

@@ -72,7 +72,7 @@ def counted(baskets: list[list[str]], owners: list[int], size: int) -> dict[froz
 def supports(data: Any, **options: Any) -> dict[frozenset[str], int]:
     given = {"attributes": True, "missing": "?", "cut": CUT, "min_support": 1, **options}
     frame = dpmine.itemset_supports(data, **given)
-    return dict(zip(frame.itemsets, frame["count"], strict=True))
+    return dict(zip(frame.itemsets, frame.support, strict=True))
 
 
 def _csv(rows: pa.Table, folder: Path) -> str:
@@ -248,7 +248,7 @@ def test_ragged_rows_are_left_out_whatever_others_hold(tmp_path: Path) -> None:
     path.write_text("f,1\nf\nm,2,3\nm,2,\n\nf,9\n", encoding="utf-8")
     data = dpmine.Input(str(path), columns=["sex", "age"])
     found = dpmine.itemset_supports(data, attributes=True, cut="age=5", size=1, min_support=1)
-    assert dict(zip(found["itemsets"], found["count"], strict=True)) == {
+    assert dict(zip(found["itemsets"], found["support"], strict=True)) == {
         frozenset({"sex=f"}): 2,
         frozenset({"sex=m"}): 1,
         frozenset({"age<5"}): 2,

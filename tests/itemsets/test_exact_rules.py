@@ -46,7 +46,7 @@ def test_rules_are_those_of_all_itemsets(run: outcome_of, size: str, largest: in
     assert rules == confidences(largest)
     assert {len(row["items"]) for row in found["itemsets"]} == set(range(1, largest + 1))
     milk = next(r for r in found["rules"] if r["antecedents"] == ["bread"] and r["consequents"] == ["milk"])
-    assert (milk["count"], milk["support"], milk["confidence"], milk["lift"]) == (2, 2 / 5, 0.5, 5 * 2 / (4 * 3))
+    assert (milk["support"], milk["confidence"], milk["lift"]) == (2, 0.5, 5 * 2 / (4 * 3))
 
 
 def test_rules_in_every_format(run: outcome_of) -> None:
@@ -70,7 +70,7 @@ def test_a_unit_of_several_baskets_has_no_lift(run: outcome_of) -> None:
     Path("rows.csv").write_text("\n".join(lines))
     columns = ["--unit", "who", "--basket", "at", "--item", "item", "--format", "json"]
     outcome = run("supports", "rows.csv", *SUPPORTS[2:], *columns)
-    assert set(json.loads(outcome.out)["rules"][0]) == {"antecedents", "consequents", "count", "confidence"}
+    assert set(json.loads(outcome.out)["rules"][0]) == {"antecedents", "consequents", "support", "confidence"}
     said = "the share with all its items in one basket; lift needs units with one basket each"
     assert said in outcome.err
     assert said not in run(*SUPPORTS).err
@@ -79,9 +79,9 @@ def test_a_unit_of_several_baskets_has_no_lift(run: outcome_of) -> None:
 def test_without_rules(run: outcome_of) -> None:
     assert "No itemset of two or more items is listed, so there are no rules." in run(*SUPPORTS, "--size", "1").out
     empty = run(*SUPPORTS, "--size", "1", "--format", "csv").out
-    assert empty == "antecedents,consequents,count,support,confidence,lift,leverage,conviction\n"
+    assert empty == "antecedents,consequents,support,confidence,lift,leverage,conviction\n"
     run(*SUPPORTS, "--size", "1", "-o", "rules.parquet")
-    assert [str(kind) for kind in pq.read_schema("rules.parquet").types[2:]] == ["int64", *["double"] * 5]
+    assert [str(kind) for kind in pq.read_schema("rules.parquet").types[2:]] == ["int64", *["double"] * 4]
     Path("baskets.baskets").write_text("bread milk\nbread\nmilk\n")
     assert "No rule has a confidence of 1 or more (--min-confidence)." in run(*SUPPORTS, "--min-confidence", "1").out
 

@@ -24,8 +24,10 @@ COUNTS = {("a",): 10, ("b",): 8, ("c",): 5, ("a", "b"): 8, ("a", "c"): 5, ("b", 
 
 def listed(**options: Any) -> dict[tuple[Any, ...], Any]:
     frame = dpmine.itemset_supports(BASKETS, **options)
-    assert list(frame.columns) == ["count", "itemsets"]
-    return {tuple(sorted(itemset)): support for itemset, support in zip(frame["itemsets"], frame["count"], strict=True)}
+    assert list(frame.columns) == ["support", "itemsets"]
+    return {
+        tuple(sorted(itemset)): support for itemset, support in zip(frame["itemsets"], frame["support"], strict=True)
+    }
 
 
 @every("size", [1, 2, 3, (1, 2), "1-3", 4, "2-9", "4-900000000"])
@@ -57,14 +59,14 @@ def test_closed_and_maximal_itemsets(size: Any, threshold: int) -> None:
 
 def test_order_is_by_support_then_by_items() -> None:
     frame = dpmine.itemset_supports([["a", "b"], ["b", "c"], ["a", "c"], ["c", "d"], ["c", "d"]], size=(1, 2))
-    rows = [(-support, len(itemset), sorted(itemset)) for itemset, support in zip(frame["itemsets"], frame["count"])]  # noqa: B905
+    rows = [(-support, len(itemset), sorted(itemset)) for itemset, support in zip(frame["itemsets"], frame["support"])]  # noqa: B905
     assert rows == sorted(rows)
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in divide:RuntimeWarning")  # mlxtend's, at confidence 1
 def test_frame_is_what_mlxtend_reads() -> None:
     frame = dpmine.itemset_supports(BASKETS, size=2)
-    assert frame["count"].dtype == np.int64
+    assert frame["support"].dtype == np.int64
     assert all(isinstance(itemset, frozenset) for itemset in frame["itemsets"])
     shares = dpmine.itemset_supports(BASKETS, size=(1, 3), as_fraction=True)
     assert shares["support"].dtype == np.float64
@@ -124,15 +126,14 @@ def test_catalogue_limits_the_items() -> None:
 def test_no_rows_give_no_itemsets(data: Any, size: Any, as_fraction: bool) -> None:
     frame = dpmine.itemset_supports(data, size=size, as_fraction=as_fraction)
     assert frame.empty
-    name, kind = ("support", np.float64) if as_fraction else ("count", np.int64)
-    assert list(frame.columns) == [name, "itemsets"]
-    assert frame[name].dtype == kind
+    assert list(frame.columns) == ["support", "itemsets"]
+    assert frame["support"].dtype == (np.float64 if as_fraction else np.int64)
 
 
 def test_units_count_once() -> None:
     table = pa.table({"who": [1, 1, 1, 1, 2], "receipt": [1, 1, 2, 2, 1], "what": [7, 8, 7, 8, 7]})
     frame = dpmine.itemset_supports(table, size="1-2", unit="who", basket="receipt", item="what")
-    assert dict(zip(frame["itemsets"], frame["count"], strict=True)) == {
+    assert dict(zip(frame["itemsets"], frame["support"], strict=True)) == {
         frozenset({7}): 2,
         frozenset({8}): 1,
         frozenset({7, 8}): 1,
@@ -145,7 +146,7 @@ def test_random_baskets_against_plain_counting(seed: int) -> None:
     baskets = [set(generator.integers(0, 12, generator.integers(1, 7)).tolist()) for _ in range(80)]
     counts = Counter(pair for basket in baskets for pair in combinations(sorted(basket), 2))
     frame = dpmine.itemset_supports(baskets, size=2, min_support=3)
-    found = {tuple(sorted(s)): c for s, c in zip(frame["itemsets"], frame["count"], strict=True)}
+    found = {tuple(sorted(s)): c for s, c in zip(frame["itemsets"], frame["support"], strict=True)}
     assert found == {pair: count for pair, count in counts.items() if count >= 3}
 
 
@@ -159,7 +160,7 @@ def test_blocks_say_the_same_as_the_frame(
     listed = list_supports(baskets, size="1-3", min_support=1)
     table = pa.Table.from_batches(listed.batches(as_objects=as_objects), listed.schema)
     frame = listed.frame()
-    assert table["count"].to_pylist() == frame["count"].tolist()
+    assert table["support"].to_pylist() == frame["support"].tolist()
     names = [frozenset(items) for items in table["items"].to_pylist()]
     texts = any(isinstance(item, str) for basket in baskets for item in basket)
     assert names == [frozenset(map(str, each)) if texts else each for each in frame["itemsets"]]

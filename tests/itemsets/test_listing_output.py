@@ -64,8 +64,8 @@ def rows(run: outcome_of, written: Path) -> list[dict[str, Any]]:
 def as_csv(rows: list[dict[str, Any]]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["items", "count"])
-    writer.writerows([json.dumps(row["items"], ensure_ascii=False), row["count"]] for row in rows)
+    writer.writerow(["items", "support"])
+    writer.writerows([json.dumps(row["items"], ensure_ascii=False), row["support"]] for row in rows)
     return buffer.getvalue()
 
 
@@ -73,7 +73,7 @@ def as_csv(rows: list[dict[str, Any]]) -> str:
 def test_blocks_are_what_the_whole_would_be(
     run: outcome_of, rows: list[dict[str, Any]], block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = [f"{row['count']}\t{listed_items(row['items'])}\n" for row in rows]
+    lines = [f"{row['support']}\t{listed_items(row['items'])}\n" for row in rows]
     monkeypatch.setattr("dpmine.itemsets.exact_supports._BLOCK", block)
     for form in FORMS:
         assert run(*COUNT, f"out.{form}").status == 0
@@ -91,7 +91,7 @@ def test_a_failure_between_blocks_leaves_what_was_there(
     run: outcome_of, written: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object, **__: object) -> Iterator[pa.RecordBatch]:
-        yield pa.record_batch({"items": pa.array([["a"]], pa.large_list(pa.large_string())), "count": [1]})
+        yield pa.record_batch({"items": pa.array([["a"]], pa.large_list(pa.large_string())), "support": [1]})
         raise OSError
 
     monkeypatch.setattr("dpmine.itemsets.exact_supports.ListedSupports.batches", broken)

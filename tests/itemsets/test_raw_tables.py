@@ -48,7 +48,7 @@ def pairs(frame: pd.DataFrame) -> dict[frozenset[str], int]:
 
 def listed(outcome: Any) -> dict[frozenset[str], Any]:
     assert outcome.status == 0, outcome.err
-    return {frozenset(entry["items"]): entry.get("count") for entry in json.loads(outcome.out)["itemsets"]}
+    return {frozenset(entry["items"]): entry.get("support") for entry in json.loads(outcome.out)["itemsets"]}
 
 
 @every("columns", [["--no-header"], ["--columns", str(COLUMNS)]])

@@ -84,7 +84,7 @@ def test_units_counted_in_memory_and_out_of_core(
 def test_min_support_of_any_form_is_compared_exactly(limit: Any) -> None:
     counts = dpmine.itemset_supports([["a", "b"], ["a"], []], size=1, min_support=limit)
     least = {"1": 1, 1: 1, 10**30: 4, "0.5": 2}.get(limit, 3) if not isinstance(limit, float) else 3
-    assert counts["count"].tolist() == [support for support in (2, 1) if support >= least]
+    assert counts["support"].tolist() == [support for support in (2, 1) if support >= least]
 
 
 @every("limit", [0, -1, 1.5, "0", "²", "1e400", "nan"])
@@ -141,7 +141,7 @@ def test_a_share_keeps_the_itemset_that_has_it_in_every_call(share: tuple[int, i
     forms: list[Any] = [k / n, Decimal(k) / n, Fraction(k, n)]
     for least in forms:
         supports = dpmine.itemset_supports(frame, size=1, min_support=least)
-        assert sorted(supports["count"]) == [k, n]
+        assert sorted(supports["support"]) == [k, n]
         for call in (fpgrowth, apriori):
             assert len(call(frame, min_support=least, max_len=1)) == 2
     assert len(dpmine.itemset_supports(frame, size=1, min_support=f"{k}/{n}")) == 2

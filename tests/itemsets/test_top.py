@@ -33,7 +33,7 @@ SIZES = (1, 2, 3)
 def best(data: datasets.Transactions, size: int) -> set[frozenset[Any]]:
     """The top itemsets, several where they tie, out of the exact supports."""
     frame = dpmine.itemset_supports(data.table, size=size, min_support=data.shares[size], **data.options)
-    return set(frame["itemsets"][frame["count"] == frame["count"].max()])
+    return set(frame["itemsets"][frame["support"] == frame["support"].max()])
 
 
 def top(data: datasets.Transactions, size: int, mechanism: str, **options: Any) -> TopItemsets:
@@ -90,7 +90,7 @@ def mlxtend_best(data: datasets.Transactions, size: int) -> set[frozenset[Any]]:
     frame = one_hot(data, data.shares[size])
     found = fpgrowth(frame, min_support=data.shares[size], use_colnames=True, max_len=size)
     found = found[found["itemsets"].map(len) == size]
-    return set(found["itemsets"][found["count"] == found["count"].max()])
+    return set(found["itemsets"][found["support"] == found["support"].max()])
 
 
 def one_hot(data: datasets.Transactions, share: float) -> pd.DataFrame:
@@ -114,7 +114,7 @@ def test_top_pairs_of_a_real_shop() -> None:
     by_customer = datasets.online_retail_customers()
     assert top(by_customer, 2, "large_margin").itemset in best(by_customer, 2)
     frame = dpmine.itemset_supports(by_customer.table, size=2, min_support=270, **by_customer.options)
-    assert frame["count"].head(4).tolist() == [313, 313, 283, 277]
+    assert frame["support"].head(4).tolist() == [313, 313, 283, 277]
 
 
 @pytest.mark.parametrize("mechanism", ["large_margin", "large_margin_tight"])

@@ -25,7 +25,7 @@ IN_CHUNKS = replace(ENDLESS, whole=0, chunk=6000, gathered=0)
 def exact_supports(data: Any, size: int | str = 1, **options: Any) -> dict[frozenset[Any], int]:
     """The supports of `itemset_supports`, by itemset."""
     found = dpmine.itemset_supports(data, size=size, **options)
-    return dict(zip(found["itemsets"], found["count"].tolist(), strict=True))
+    return dict(zip(found["itemsets"], found["support"].tolist(), strict=True))
 
 
 @dataclass(frozen=True)

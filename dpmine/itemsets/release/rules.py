@@ -72,13 +72,12 @@ def exact_rules(counts: Mapping[Itemset, int], least: Fraction, *, units: int | 
     `counts`: of itemsets together with all of their non-empty subsets, in units. `units`: how many there are, of one
     basket each; None where they may have several, which leaves lift, leverage and conviction out.
 
-    Returns a frame with the columns antecedents, consequents, count, confidence, and the other measures. Where `units`
-    is given it also has support, a share of them.
+    Returns a frame with the columns antecedents, consequents, support (a count), confidence, and the other measures.
     """
     supports = {itemset: _Support(count, count, count) for itemset, count in counts.items()}
-    frame = _frame(_confident(supports, least), units, supports)
+    frame = _frame(_confident(supports, least), units, supports).drop(columns="support", errors="ignore")
     bounds = [name for name in frame.columns if name.endswith(("_low", "_high"))]
-    return frame.drop(columns=bounds).rename(columns={"noisy_support": "count"})
+    return frame.drop(columns=bounds).rename(columns={"noisy_support": "support"})
 
 
 def _confident(supports: Mapping[Itemset, _Support], least: Fraction) -> list[_Rule]:

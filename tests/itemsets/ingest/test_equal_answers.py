@@ -114,7 +114,7 @@ def answers(data: Any, columns: dict[str, Any], monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(SystemBits, "take", lambda _self, count: bits.take(count))
     exact = dpmine.itemset_supports(data, min_support=5, **columns)
     found = dpmine.top_itemsets(data, 3, epsilon=1, release_support=1, **columns)
-    supports = dict(zip(exact["itemsets"], exact["count"].tolist(), strict=True))
+    supports = dict(zip(exact["itemsets"], exact["support"].tolist(), strict=True))
     return supports, (found.itemsets, found.noisy_supports)
 
 

@@ -59,7 +59,7 @@ def test_one_item_with_a_delimiter_in_its_name_is_an_item_where_an_option_names_
     """The header has two columns: nothing says that it was split at the wrong character."""
     path = written("who,bread|butter\na,1\nb,1\n")
     found = dpmine.itemset_supports(path, size=1, unit="who", one_hot=True)
-    assert dict(zip(found.itemsets, found["count"].tolist(), strict=True)) == {frozenset(["bread|butter"]): 2}
+    assert dict(zip(found.itemsets, found.support.tolist(), strict=True)) == {frozenset(["bread|butter"]): 2}
 
 
 def test_names_like_numbers_are_items_where_an_option_names_a_column(written: Callable[[str], str]) -> None:

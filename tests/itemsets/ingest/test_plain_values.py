@@ -71,7 +71,7 @@ def supports(columns: dict[str, Any], **options: Any) -> dict[Any, int]:
 
 def counted(data: Any, **options: Any) -> dict[Any, int]:
     found = dpmine.itemset_supports(data, size=1, min_support=1, **options)
-    return {next(iter(items)): int(count) for items, count in zip(found["itemsets"], found["count"], strict=True)}
+    return {next(iter(items)): int(count) for items, count in zip(found["itemsets"], found["support"], strict=True)}
 
 
 def test_days_beyond_the_calendar_are_missing() -> None:
@@ -135,7 +135,7 @@ def test_an_attribute_may_have_as_many_values_as_there_are_rows() -> None:
     rows = 10**5
     table = pa.table({"id": pa.array(map(str, range(rows))), "sex": ["f", "m"] * (rows // 2)})
     found = dpmine.itemset_supports(table, attributes=True, size=1, min_support=2)
-    assert dict(zip(found["itemsets"], found["count"], strict=True)) == {
+    assert dict(zip(found["itemsets"], found["support"], strict=True)) == {
         frozenset({"sex=f"}): rows // 2,
         frozenset({"sex=m"}): rows // 2,
     }

@@ -157,14 +157,14 @@ CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
 def test_no_entry_stops_a_run_of_baskets(make: Callable[[], Any], container: str) -> None:
     data = CONTAINERS[container]([["bread", "milk"], ["milk"], make(), {"bread"}])
     found = dpmine.itemset_supports(data, size=1, catalogue=["bread", "milk"])
-    assert found["count"].tolist() in ([2, 2], [3, 2])
+    assert found["support"].tolist() in ([2, 2], [3, 2])
 
 
 def test_texts_that_an_iterator_gives_are_baskets_of_one() -> None:
     """What it gives cannot be known before a charge, and stops nothing after it."""
     for kind in (str, Path):
         found = dpmine.itemset_supports((kind(name) for name in ("a", "b", "a")), size=1)
-        assert found["count"].tolist() == [2, 1]
+        assert found["support"].tolist() == [2, 1]
 
 
 OBJECTS: dict[str, tuple[list[Any], dict[str, Any]]] = {
@@ -213,7 +213,7 @@ def test_a_row_at_the_tie_changes_no_other_row(options: dict[str, Any], own: set
     for values in (AT_THE_TIE, [*AT_THE_TIE, row]):
         frame = pd.DataFrame({"unit": range(len(values)), "x": pd.Series(values, dtype=object)})
         exact = dpmine.itemset_supports(frame, size=1, min_support=1, **{"unit": "unit", **options})
-        found.append({next(iter(key)): count for key, count in zip(exact["itemsets"], exact["count"], strict=True)})
+        found.append({next(iter(key)): count for key, count in zip(exact["itemsets"], exact["support"], strict=True)})
     before, after = found
     assert set(before) == own
     more = {item: count - before.get(item, 0) for item, count in after.items() if count != before.get(item, 0)}
@@ -234,7 +234,7 @@ def test_lists_with_a_type_take_either_option(kind: Any, option: str) -> None:
     frame = pd.DataFrame({"unit": [1, 2], "x": pd.Series([["a"], ["a", "b"]], dtype=kind)})
     named: dict[str, Any] = {"unit": "unit", option: "x"}
     for data in (frame, pa.Table.from_pandas(frame), pl.from_pandas(frame)):
-        assert dpmine.itemset_supports(data, size=1, **named)["count"].tolist() == [2, 1]
+        assert dpmine.itemset_supports(data, size=1, **named)["support"].tolist() == [2, 1]
 
 
 @every("more", [1, "text", 2.5, 2**63, 2**70, pd.Timestamp(0), pd.Interval(0, 1), ("a",)])
@@ -255,7 +255,7 @@ def test_no_category_changes_the_type_of_the_others(more: Any, option: dict[str,
 def test_columns_of_objects_are_no_flags_unless_one_hot_is_asked_for() -> None:
     frame = pd.DataFrame({name: pd.Series([True, False, 2, "yes", None, []], dtype=object) for name in "xyz"})
     rejected(frame, BadData, "one_hot=True or df.astype(bool)")
-    assert dpmine.itemset_supports(frame, size=3, one_hot=True)["count"].tolist() == [2]
+    assert dpmine.itemset_supports(frame, size=3, one_hot=True)["support"].tolist() == [2]
 
 
 def test_columns_without_values_are_lists_where_items_are_asked_for() -> None:

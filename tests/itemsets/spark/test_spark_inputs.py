@@ -81,7 +81,7 @@ def test_one_hot_columns_beside_the_catalogue_are_not_looked_at(spark: Any) -> N
     options: dict[str, Any] = {"one_hot": True, "catalogue": ["a", "b"], "size": 2, "min_support": 1}
     expected = dpmine.itemset_supports(table, **options)
     found = dpmine.itemset_supports(spark.createDataFrame(table), **options)
-    assert found["count"].tolist() == expected["count"].tolist() == [2]
+    assert found["support"].tolist() == expected["support"].tolist() == [2]
 
 
 def test_shares_of_the_units(spark: Any) -> None:
@@ -150,7 +150,7 @@ def test_texts_that_are_compared_by_other_rules(spark: Any) -> None:
 def test_one_hot_numbers_above_zero_are_items(spark: Any) -> None:
     frame = spark.createDataFrame(pa.table({"a": [0, 1], "b": [1, 91827], "c": [-1, None]}))
     supports = dpmine.itemset_supports(frame, size=1, one_hot=True)
-    assert dict(zip(supports["itemsets"], supports["count"], strict=True)) == {frozenset("b"): 2, frozenset("a"): 1}
+    assert dict(zip(supports["itemsets"], supports["support"], strict=True)) == {frozenset("b"): 2, frozenset("a"): 1}
 
 
 @pytest.mark.parametrize("unit", [None, "u"])

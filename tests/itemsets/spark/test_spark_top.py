@@ -177,7 +177,7 @@ def test_many_places(spark: Any) -> None:
     there = dpmine.top_itemsets(spark.createDataFrame(data.table), 15, **options)
     here = dpmine.top_itemsets(data.table, 15, **options)
     known = dpmine.itemset_supports(data.table, size="2-3", min_support=4000, **data.options)
-    support_of = dict(zip(known["itemsets"], known["count"], strict=True))
+    support_of = dict(zip(known["itemsets"], known["support"], strict=True))
     supports = [[support_of[itemset] for itemset in result.itemsets] for result in (here, there)]
     assert supports[0] == supports[1]  # ties may be broken either way
     assert not cached(spark)
