@@ -82,9 +82,9 @@ def frequent_itemsets(line: CommandLine) -> None:
             notice=messages.notice,
         )
     result = replace(result, advice=as_typed(result.advice))
-    listed = result.maximal() if line.maximal else result
+    listed = result.without_subsets() if line.maximal else result
     if line.rules:
-        destination.write_result(WithRules(listed, result.rules(least), least))
+        destination.write_result(WithRules(listed, result.rules(min_threshold=least), least))
     else:
         destination.write_result(listed)
     line.caution(result.guarantee)

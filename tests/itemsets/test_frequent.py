@@ -131,22 +131,22 @@ def test_what_is_close_to_the_threshold_is_not_certain() -> None:
 def test_maximal_ones_and_rules() -> None:
     found = mined(700, units=UNITS)
     assert set(found.maximal()) == {frozenset("abc"), frozenset("d")}
-    rules = found.rules(min_confidence=0.9)
+    rules = found.rules(min_threshold=0.9)
     pairs = set(zip(rules["antecedents"], rules["consequents"], strict=True))
     assert (frozenset("c"), frozenset("ab")) in pairs
     assert (frozenset("a"), frozenset("c")) not in pairs
-    assert len(found.rules(0)) >= len(found.rules()) > len(rules) > 0
-    assert "lift" in rules
-    assert "lift" not in dpmine.frequent_itemsets(BASKETS, 700).rules()
-    with pytest.raises(dpmine.BadParameter, match="min_confidence must be at least 0"):
-        found.rules(min_confidence=2)
+    lifted = found.rules("lift", 1.2)
+    assert len(lifted)
+    assert (lifted["lift"] >= 1.2).all()
+    assert len(lifted) == len(found.rules("lift", 0)[lambda frame: frame["lift"] >= 1.2])
+    with pytest.raises(dpmine.BadParameter, match="lift needs units with one basket each"):
+        dpmine.frequent_itemsets(BASKETS, 700).rules("lift")
+    with pytest.raises(dpmine.BadParameter, match="min_threshold must be at least 0"):
+        found.rules(min_threshold=2)
 
 
-def test_maximal_ones_are_a_result_like_all() -> None:
-    found = mined(700, units=UNITS)
-    largest = found.maximal()
-    assert type(largest) is type(found)
-    assert largest.maximal_only
+def test_maximal_ones_alone_are_a_result() -> None:
+    largest = mined(700, units=UNITS).without_subsets()
     assert set(largest.to_pandas()["itemsets"]) == {frozenset("abc"), frozenset("d")}
     assert "of at most 5 items, all among the 5 counted, apart from subsets of these, has a support" in str(largest)
     with pytest.raises(dpmine.BadParameter, match="need all subsets"):
@@ -245,7 +245,8 @@ def test_no_units_are_within_their_interval(relation: Neighbors) -> None:
     """At a large ε the noise is 0; the number is not raised to 1, nor taken for public."""
     found = dpmine.frequent_itemsets([], "50%", epsilon=10**6, neighbors=relation)
     assert (found.units, found.units_are_public, len(found)) == ((0, (0, 0)), False, 0)
-    assert "lift" not in found.rules()
+    with pytest.raises(dpmine.BadParameter, match="lift needs units with one basket each"):
+        found.rules("lift")
 
 
 def test_numbers_fit_64_bits_however_small_epsilon_is() -> None:
@@ -286,7 +287,7 @@ def test_a_dry_run_reads_nothing() -> None:
 @every("options", [{"k": 3}, {"min_support": "50%"}, {"min_support": 500}])
 def test_too_few_units_give_an_empty_list_and_advice(data: Any, relation: Neighbors, options: dict[str, Any]) -> None:
     found = dpmine.frequent_itemsets(data, neighbors=relation, **options)
-    assert (len(found), found.complete_above, len(found.maximal())) == (0, None, 0)
+    assert (len(found), found.complete_above, found.maximal()) == (0, None, ())
     assert found.advice.startswith(("To be found with probability 1/2", "That share is "))
     assert str(found).startswith(f"No itemset is listed.\n{found.advice}")
     assert (len(found.to_pandas()), len(found.rules())) == (0, 0)

@@ -274,7 +274,7 @@ def test_a_picture_of_rules_has_a_rectangle_for_each_around_its_point() -> None:
     names = axes.texts[-1].get_text().splitlines()
     assert names[0] == f"1  {', '.join(sorted(rules.antecedents[0]))} → {', '.join(sorted(rules.consequents[0]))}"
     with pytest.raises(BadParameter, match="all subsets"):
-        found.maximal().plot(kind="rules")
+        found.without_subsets().plot(kind="rules")
 
 
 def test_long_names_and_letters_without_a_font_leave_a_picture_of_rules_its_room() -> None:
@@ -340,7 +340,7 @@ def test_the_page_draws_rules_with_the_numbers_of_their_table() -> None:
 
 
 def test_a_network_of_maximal_itemsets_has_their_items() -> None:
-    pairs = dpmine.frequent_itemsets([["a", "b"]] * 3000, 700, epsilon=50).maximal()
+    pairs = dpmine.frequent_itemsets([["a", "b"]] * 3000, 700, epsilon=50).without_subsets()
     axes = pairs.plot(kind="network")
     assert {label.get_text() for label in axes.texts} == {"a", "b"}
     assert len([line for line in axes.lines if np.size(line.get_xdata()) == 2]) == 1
@@ -368,7 +368,7 @@ def test_the_page_says_how_many_are_sure_and_what_may_be_missing() -> None:
     assert "10 of them surely have 700 or more." in body.sure
     assert f"has more than {found.complete_above:,} customers, beside these and their subsets." in body.sure
     assert body.tables[0].columns["Surely"] == ["yes"] * 10
-    alone = body_of("frequent-itemsets", found.maximal().to_dict(), CUSTOMERS)
+    alone = body_of("frequent-itemsets", found.without_subsets().to_dict(), CUSTOMERS)
     assert "2 itemsets have a noisy number of 700 customers or more. What one of these contains is left out." in (
         alone.answer
     )

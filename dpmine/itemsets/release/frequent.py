@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from itertools import compress
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from dpmine.errors import BadParameter
 from dpmine.itemsets.release.noise import LEVEL
 from dpmine.itemsets.release.results import above_units, drawn_rules, item_lists, listed_items
 from dpmine.itemsets.release.supports import in_order
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
     from dpmine.markup import Document
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
+
+
+class RuleMetric(StrEnum):
+    """What rules are kept by."""
+
+    CONFIDENCE = "confidence"
+    LIFT = "lift"
+    LEVERAGE = "leverage"
+    CONVICTION = "conviction"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,35 +107,42 @@ class FrequentItemsets:
         """The least and the largest plausible support of each of `itemsets`."""
         return self.supports.intervals
 
-    def maximal(self) -> FrequentItemsets:
-        """The same result, listing only the itemsets that no other listed one contains.
-
-        It has no rules, which need all supports.
-        """
+    def maximal(self) -> tuple[Itemset, ...]:
+        """The itemsets that no other listed one contains, best first."""
         parts = {itemset - {item} for itemset in self.itemsets for item in itemset}
-        kept = [itemset not in parts for itemset in self.itemsets]
-        supports = self.supports.only(tuple(compress(self.itemsets, kept)))
-        certain = None if self.certain is None else tuple(compress(self.certain, kept))
-        return replace(self, supports=supports, certain=certain, maximal_only=True)
+        return tuple(itemset for itemset in self.itemsets if itemset not in parts)
 
-    def rules(self, min_confidence: Number = 0.5) -> pd.DataFrame:
+    def without_subsets(self) -> FrequentItemsets:
+        """The same result, listing the maximal itemsets alone. It has no rules, which need all supports."""
+        itemsets = self.maximal()
+        sure = None if self.certain is None else dict(zip(self.itemsets, self.certain, strict=True))
+        certain = None if sure is None else tuple(sure[itemset] for itemset in itemsets)
+        return replace(self, supports=self.supports.only(itemsets), certain=certain, maximal_only=True)
+
+    def rules(self, metric: str = "confidence", min_threshold: Number = 0.5) -> pd.DataFrame:
         """Association rules of the listed itemsets, out of released supports alone: no further budget.
 
         Args:
-            min_confidence: in [0, 1], compared with the confidence that is listed, as floats.
+            metric: "confidence"; or "lift", "leverage" or "conviction", which need a public number of units with one
+                basket each.
+            min_threshold: the least of the metric that is listed.
 
-        Returns a frame as that of `TopItemsets.rules`. With a public number of units with one basket each, it has lift,
-        leverage and conviction. Choose by these in the frame: `rules[rules.lift >= 1.2]`. Raises BadParameter where
-        maximal itemsets alone are listed.
+        Returns a frame as that of `TopItemsets.rules`. Raises BadParameter where there is no such metric.
         """
-        from dpmine.itemsets.release.rules import association_rules
+        from dpmine.itemsets.release.rules import association_rules, confidence
 
-        return association_rules(
+        kept_by = named(RuleMetric, "metric", metric)
+        by_confidence = kept_by is RuleMetric.CONFIDENCE
+        least = (confidence if by_confidence else _number)(min_threshold, "min_threshold")
+        if not by_confidence and (not self.units_are_public or self.several_baskets):
+            raise BadParameter(f"{kept_by} needs units with one basket each, and their public number: give `units=N`.")
+        rules = association_rules(
             self.supports,
             units=max(1, self.units[0]) if self.units_are_public else None,
-            min_confidence=min_confidence,
+            min_confidence=least if by_confidence else 0,
             several_baskets=self.several_baskets,
         )
+        return rules if by_confidence else rules[rules[kept_by] >= float(least)].reset_index(drop=True)
 
     def to_pandas(self) -> pd.DataFrame:
         """A frame with the columns support (a share of `units`), itemsets (frozensets), count, low, high and certain.
@@ -276,3 +293,7 @@ class FrequentItemsets:
 
     def _share(self, count: int) -> float:
         return min(1.0, count / max(1, self.units[0]))
+
+
+def _number(value: Number, name: str) -> Number:
+    return exact_number(name, value)

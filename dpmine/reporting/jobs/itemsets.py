@@ -161,10 +161,10 @@ class FrequentItemsetsJob(ItemsetJob):
         return frequent_itemsets(self.data, **self._arguments, **others)
 
     def _listed(self, result: Any) -> Any:
-        return result.maximal() if self._maximal else result
+        return result.without_subsets() if self._maximal else result
 
     def _rules(self, result: Any) -> pd.DataFrame:
-        rules: pd.DataFrame = result.rules(self.options.get("min_confidence", 0.5))
+        rules: pd.DataFrame = result.rules(min_threshold=self.options.get("min_confidence", 0.5))
         return rules
 
     @property
