@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from ledger.postgres import Cluster, running
 from support.effort import PROFILE, SEED, Profile, examples
 
 from dpmine.exact import bits
@@ -73,6 +74,12 @@ def repeatable_entropy_of_fixtures(request: pytest.FixtureRequest) -> Iterator[N
 def repeatable_entropy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The operating system's generator, for dpmine alone, replaced by a stream that the test's name seeds."""
     _seed(monkeypatch, request.node.nodeid)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A server of PostgreSQL, for databases and schemas of their own names."""
+    yield from running()
 
 
 def _seed(patch: pytest.MonkeyPatch, name: str) -> None:

@@ -14,7 +14,6 @@ import pandas as pd
 import psycopg
 import pyarrow as pa
 import pytest
-from ledger.postgres import Cluster, running
 from support.hostile.neighbours import (
     BASKETS,
     LEAST_ROWS,
@@ -31,6 +30,8 @@ from dpmine.io.input import Input
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from ledger.postgres import Cluster
 
 pytestmark = pytest.mark.slow
 COLUMNS = ("unit", "basket", "item", "other")
@@ -275,11 +276,6 @@ def assert_no_key_shows(kinds: dict[str, list[str]], make: Callable[[str, str | 
     for kind, (plain, *odd) in kinds.items():
         others = {f"{kind}: {value and value[:30]}": partial(make, kind, value) for value in [None, *odd]}
         assert differing(Neighbours(partial(make, kind, plain), others, options), runs) == {}
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    yield from running()
 
 
 def _postgresql(cluster: Cluster, kind: str, value: str | None) -> Input:

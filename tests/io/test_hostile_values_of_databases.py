@@ -14,7 +14,6 @@ from uuid import uuid4
 
 import pytest
 from ledger.guarantees import guarantee
-from ledger.postgres import Cluster, running
 from support.cases import every
 from support.hostile.databases import TABLE, database_of
 from support.oracles.ingest import refused
@@ -26,8 +25,10 @@ from dpmine.io.sources.databases import PostgreSQL, SQLite
 from dpmine.models.tables import read_columns, require_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
+
+    from ledger.postgres import Cluster
 
 POSTGRESQL = {
     "date": ["'infinity'", "'-infinity'", "'0044-03-15 BC'", "'20000-01-01'"],
@@ -93,11 +94,6 @@ DUCKDB = {
     "blob": [r"'\xFF'"],
     "double": ["'nan'", "'-inf'"],
 }
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    yield from running()
 
 
 def item(data: dict[str, Any], **charged: Any) -> None:

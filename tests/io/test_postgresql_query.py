@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import psycopg
 import pyarrow as pa
 import pytest
-from ledger.postgres import Cluster, running
 from support.oracles.ingest import CANARY, refused
 from support.reading import exact_supports
 
@@ -15,15 +14,10 @@ import dpmine
 from dpmine.errors import UnreadableFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from ledger.postgres import Cluster
 
 pytestmark = pytest.mark.slow
 ROWS = [(f"{customer:05}", day, f"p{(customer * day) % 7}") for customer in range(40) for day in range(1, 5)]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    yield from running()
 
 
 @pytest.fixture(scope="module")

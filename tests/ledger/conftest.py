@@ -6,20 +6,15 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
-from ledger.postgres import Cluster, running
 
 from dpmine.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+    from ledger.postgres import Cluster
+
 _NAMES = count()
-
-
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    yield from running()
 
 
 @pytest.hookimpl(tryfirst=True)
