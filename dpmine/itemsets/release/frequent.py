@@ -12,7 +12,7 @@ from dpmine.itemsets.release.noise import LEVEL
 from dpmine.itemsets.release.results import above_units, drawn_rules, item_lists, listed_items
 from dpmine.itemsets.release.supports import in_order
 from dpmine.markup import html_table, printable
-from dpmine.parameters import named
+from dpmine.parameters import exact_number, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
