@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from utility.data import Case
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
+    from dpmine.itemsets.transactions.lists import CodedItemset
+    from dpmine.itemsets.ways.universe import ItemsetUniverse
     from dpmine.selection.universes.protocol import Score
 
 MISS = 0.05  # the probability that γ of the truncated scores is made for
@@ -30,7 +31,7 @@ KEYS_PER_UNIT = 3  # items of a unit that count in finding items: the best of 3,
 
 def laplace_keys(
     case: Case, count: int, epsilon: Fraction, delta: Fraction, neighbors: Neighbors, *, bits: BitSource
-) -> Callable[[], tuple[Itemset, ...]]:
+) -> Callable[[], tuple[CodedItemset, ...]]:
     """Items of an unknown catalogue by a Laplace threshold, then the k best pairs of these in one shot.
 
     Each unit counts for at most D of its items, so that one unit moves the counts by D in all (2D where one takes
@@ -43,7 +44,7 @@ def laplace_keys(
     threshold = key_threshold(scale, float(delta / 2))
     shot = OneShot.of(count, epsilon * (1 - KEYS_SHARE), delta / 2, neighbors)
 
-    def choose() -> tuple[Itemset, ...]:
+    def choose() -> tuple[CodedItemset, ...]:
         counts = case.item_counts(KEYS_PER_UNIT)
         held = np.flatnonzero(counts)
         noise = discrete_laplace(np.full(len(held), scale), bits=bits)
@@ -100,11 +101,11 @@ class Truncated:
     def lower(self, floor: Score) -> Score:
         return max(self._cut, self._inner.lower(floor))
 
-    def member(self, level: Level, *, bits: BitSource) -> Itemset:
+    def member(self, level: Level, *, bits: BitSource) -> CodedItemset:
         if self._cut and level.score == self._cut:
             return self._inner.tail(self._cut + 1, bits=bits)[0]
         return self._inner.member(level, bits=bits)
 
-    def tail(self, floor: Score, *, bits: BitSource) -> tuple[Itemset, int]:
+    def tail(self, floor: Score, *, bits: BitSource) -> tuple[CodedItemset, int]:
         itemset, support = self._inner.tail(floor, bits=bits)
         return itemset, max(self._cut, support)

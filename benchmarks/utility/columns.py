@@ -29,7 +29,7 @@ from dpmine.selection.universes.ranking import Ranking
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dpmine.itemsets.ways.universe import Itemset
+    from dpmine.itemsets.transactions.lists import CodedItemset
     from dpmine.itemsets.ways.way import Way
 
 BITS = SystemBits()
@@ -100,7 +100,7 @@ class MinedData:
     lists: int | None = None
     """Of each cell; None for as many as `draws` says."""
     _universes: dict[tuple[tuple[int, int], bool], ItemsetUniverse] = field(default_factory=dict)
-    _supports: dict[Itemset, int] = field(default_factory=dict)
+    _supports: dict[CodedItemset, int] = field(default_factory=dict)
 
     @cached_property
     def baskets(self) -> Weighed | None:
@@ -124,10 +124,10 @@ class MinedData:
             )
         return self._universes[sizes, is_public]
 
-    def missing(self, chosen: tuple[Itemset, ...], k: int, least: int) -> float:
+    def missing(self, chosen: tuple[CodedItemset, ...], k: int, least: int) -> float:
         return 1 - sum(self._support(itemset) >= least for itemset in chosen) / k
 
-    def _support(self, itemset: Itemset) -> int:
+    def _support(self, itemset: CodedItemset) -> int:
         if itemset not in self._supports:
             self._supports[itemset] = self._miner.support(itemset)
         return self._supports[itemset]

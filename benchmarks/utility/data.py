@@ -21,8 +21,7 @@ from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.ways.universe import ItemsetUniverse
 
 if TYPE_CHECKING:
-    from dpmine.itemsets.transactions.lists import Itemsets
-    from dpmine.itemsets.ways.universe import Itemset
+    from dpmine.itemsets.transactions.lists import CodedItemset, Itemsets
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (ROOT / "datasets", ROOT.parent / "shared" / "data")
@@ -139,7 +138,7 @@ class Case:
         keys = found.items[:, 0].astype(np.int64) * self.baskets.catalogue_size + found.items[:, 1]
         return dict(zip(keys.tolist(), found.supports.tolist(), strict=True))
 
-    def support(self, itemset: Itemset) -> int:
+    def support(self, itemset: CodedItemset) -> int:
         """Looked up, where it is one of the better pairs."""
         if self.size == 2:
             noted = self.pairs.get(itemset[0] * self.baskets.catalogue_size + itemset[1])

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from utility.baselines import laplace_keys, truncated_scores
 
 from dpmine.exact.bits import SystemBits
+from dpmine.itemsets.transactions.lists import CodedItemset
 from dpmine.itemsets.ways.discovery import Discover
 from dpmine.itemsets.ways.items_first import ByItems, ItemsFirst
-from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
 from dpmine.itemsets.ways.way import ByMechanism, ListTerms, Way, build_way
 from dpmine.privacy import Neighbors
 from dpmine.selection.top_k import OneShot, TopK, build_top_k
@@ -23,10 +23,12 @@ from dpmine.selection.top_k import OneShot, TopK, build_top_k
 if TYPE_CHECKING:
     from utility.data import Case
 
+    from dpmine.itemsets.ways.universe import ItemsetUniverse
+
 DELTA = Fraction(1, 10**6)
 NONE = Fraction(0)
 BITS = SystemBits()
-Choice = Callable[[], tuple[Itemset, ...]]
+Choice = Callable[[], tuple[CodedItemset, ...]]
 Maker = Callable[["Case", "Setting"], tuple[Choice, float]]
 
 

@@ -109,7 +109,7 @@ class ComparisonRequest:
             source = open_transactions(data, columns)
             self._require_type(item_type(source, plan_layout(source, columns)))
             with suppress(_NotRead):
-                read_transactions(data, columns, catalogue=self._catalogue, memory=limit, planned=_not_read)
+                read_transactions(data, columns, catalogue=self._catalogue, memory=limit, before_rows=_not_read)
 
     def compare(
         self,

@@ -166,12 +166,12 @@ def discover_items(
     account = Account.of(ledger, dataset)
 
     from dpmine.io.python_values import items_at
-    from dpmine.itemsets.read import announced, read_transactions
+    from dpmine.itemsets.read import charge_with_notices, read_transactions
 
-    def planned(plan: LayoutPlan) -> None:
-        announced(plan, notice, account, guarantee, job=f"catalogue {DISCOVER}")
+    def before_rows(plan: LayoutPlan) -> None:
+        charge_with_notices(plan, notice, account, guarantee, job=f"catalogue {DISCOVER}")
 
-    loaded = read_transactions(data, columns, progress=progress, memory=memory, planned=planned, engine=engine)
+    loaded = read_transactions(data, columns, progress=progress, memory=memory, before_rows=before_rows, engine=engine)
     with closing(loaded):
         baskets = loaded.transactions
         discovered = discovery.find(baskets, bits=SystemBits())

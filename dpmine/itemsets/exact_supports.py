@@ -217,7 +217,7 @@ def list_supports(
     from dpmine.itemsets.ingest.catalogue import read_catalogue
     from dpmine.itemsets.read import notice_cautions, notice_layout, read_transactions
 
-    def planned(plan: LayoutPlan) -> None:
+    def before_rows(plan: LayoutPlan) -> None:
         notice_cautions(plan, notice)
         notice_layout(plan, notice)
         if dry_run:
@@ -233,7 +233,7 @@ def list_supports(
         catalogue=None if catalogue is None else read_catalogue(catalogue),
         progress=progress,
         memory=budget,
-        planned=planned,
+        before_rows=before_rows,
         engine=engine,
         exact=True,
     )

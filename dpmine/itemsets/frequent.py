@@ -103,16 +103,16 @@ def frequent_itemsets(
     )
     request = FrequentRequest.of(query)
     account = Account.of(ledger, dataset)
-    from dpmine.itemsets.read import announced, read_transactions
+    from dpmine.itemsets.read import charge_with_notices, read_transactions
 
-    def planned(plan: LayoutPlan) -> None:
+    def charge(plan: LayoutPlan) -> None:
         try:
-            announced(plan, notice, account, request.guarantee, job="frequent-itemsets")
+            charge_with_notices(plan, notice, account, request.guarantee, job="frequent-itemsets")
         except DryRun as done:
             raise replace(done, forecast=request.forecast(several_baskets=bool(plan.basket_columns))) from None
 
     loaded = read_transactions(
-        data, columns, catalogue=request.catalogue, progress=progress, memory=memory, planned=planned, engine=engine
+        data, columns, catalogue=request.catalogue, progress=progress, memory=memory, before_rows=charge, engine=engine
     )
     with closing(loaded):
         return _answer(request, loaded, charged=account.ledger is not None)

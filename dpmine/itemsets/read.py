@@ -43,7 +43,7 @@ _KEPT = 1 << 30
 class Reader(Protocol):
     """How an engine reads data into transactions: its home in `dpmine.options.names`. All is as in `read_transactions`.
 
-    `planned` is called before any row is read, and what cannot be used is rejected before that.
+    `before_rows` is called before any row is read, and what cannot be used is rejected before that.
     """
 
     def __call__(
@@ -54,7 +54,7 @@ class Reader(Protocol):
         catalogue: pa.Array | None,
         progress: Progress | None,
         memory: int | str | MemoryBudget | None,
-        planned: Callable[[LayoutPlan], None] | None,
+        before_rows: Callable[[LayoutPlan], None] | None,
         exact: bool,
     ) -> LoadedTransactions:
         """The transactions in `data`. Raises as `read_transactions`."""
@@ -73,7 +73,7 @@ def read_transactions(
     catalogue: pa.Array | None = None,
     progress: Progress | None = None,
     memory: int | str | MemoryBudget | None = None,
-    planned: Callable[[LayoutPlan], None] | None = None,
+    before_rows: Callable[[LayoutPlan], None] | None = None,
     engine: str = LOCAL,
     exact: bool = False,
 ) -> LoadedTransactions:
@@ -87,7 +87,7 @@ def read_transactions(
             the labels.
         progress: called with the fraction done, 0 to 1; on Spark, in each step with the share of its tasks.
         memory: bytes, a text such as "4GB", or None for half of the machine.
-        planned: called with the layout once it is known from the columns, before any data are read.
+        before_rows: called with the layout once it is known from the columns, before any data are read.
         engine: the name of what counts, out of `dpmine.options.names.ENGINES`.
         exact: whether the result is not private, so that rows of text that do not fit one-hot columns are an error.
 
@@ -104,10 +104,12 @@ def read_transactions(
 
     def charging(plan: LayoutPlan) -> None:
         called.append(plan)
-        if planned is not None:
-            planned(plan)
+        if before_rows is not None:
+            before_rows(plan)
 
-    loaded = reader(data, columns, catalogue=catalogue, progress=progress, memory=limit, planned=charging, exact=exact)
+    loaded = reader(
+        data, columns, catalogue=catalogue, progress=progress, memory=limit, before_rows=charging, exact=exact
+    )
     if not called:
         loaded.close()
         raise LookupError(f"the engine {engine} read without a charge: nothing may be released")
@@ -132,7 +134,7 @@ def read_local(
     catalogue: pa.Array | None,
     progress: Progress | None,
     memory: int | str | MemoryBudget | None,
-    planned: Callable[[LayoutPlan], None] | None,
+    before_rows: Callable[[LayoutPlan], None] | None,
     exact: bool,
 ) -> LoadedTransactions:
     """The reader of this process: in memory, or out of core where they do not fit there."""
@@ -144,9 +146,9 @@ def read_local(
     source.require_room(plan.keys if plan.layout is Layout.ONE_HOT else plan.columns, budget.indivisible)
     # Raises for labels that are unusable, so before a charge.
     typed_catalogue, item_type = declared(catalogue, source, plan)
-    if planned is not None:
+    if before_rows is not None:
         _require_room_on_disk(source, plan, budget)
-        planned(plan)
+        before_rows(plan)
     if plan.layout is Layout.ONE_HOT:
         source, plan = as_lists(source.strict() if exact else source, restricted(plan, source, typed_catalogue))
     return LoadedTransactions(
@@ -215,7 +217,7 @@ def notice_cautions(plan: LayoutPlan, notice: Callable[[str], None] | None) -> N
             notice(caution)
 
 
-def announced(
+def charge_with_notices(
     plan: LayoutPlan,
     notice: Callable[[str], None] | None,
     account: Account,

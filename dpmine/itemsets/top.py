@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpmine.exact.bits import SystemBits
 from dpmine.io.source import ColumnNames, Columns, Cuts
-from dpmine.itemsets.read import announced, read_transactions
+from dpmine.itemsets.read import charge_with_notices, read_transactions
 from dpmine.itemsets.release.supports import released_counts
 from dpmine.itemsets.request.advice import advice, counts_of_unions, doubt, long_search, small_supports
 from dpmine.itemsets.request.query import Query, Request
@@ -190,9 +190,9 @@ def top_itemsets(
         not_private=not_private,
     )
     request, account = Request.of(query), Account.of(ledger, dataset)
-    planned = partial(_announced, request, account, notice)
+    charge = partial(_charge_with_notices, request, account, notice)
     loaded = read_transactions(
-        data, columns, catalogue=request.catalogue, progress=progress, memory=memory, planned=planned, engine=engine
+        data, columns, catalogue=request.catalogue, progress=progress, memory=memory, before_rows=charge, engine=engine
     )
     from dpmine.itemsets.counting.rows import showing
 
@@ -200,14 +200,16 @@ def top_itemsets(
         return answer(request, loaded, charged=account.ledger is not None)
 
 
-def _announced(request: Request, account: Account, notice: Callable[[str], None] | None, plan: LayoutPlan) -> None:
+def _charge_with_notices(
+    request: Request, account: Account, notice: Callable[[str], None] | None, plan: LayoutPlan
+) -> None:
     """Once the layout is known and before any data are read: say what is to be known, and charge the account."""
     if notice is not None:
         several = bool(plan.basket_columns)
         for text in filter(None, [long_search(request), counts_of_unions(request, several_baskets=several)]):
             notice(text)
     job, reason = f"top-itemset {request.way.name}", request.way.reason
-    announced(plan, notice, account, request.guarantee, job=job, doubt=doubt(request), reason=reason)
+    charge_with_notices(plan, notice, account, request.guarantee, job=job, doubt=doubt(request), reason=reason)
 
 
 def answer(request: Request, loaded: LoadedTransactions, *, charged: bool) -> TopItemsets:

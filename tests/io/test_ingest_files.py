@@ -276,8 +276,8 @@ def test_neither_pandas_nor_another_engine_is_imported_for_files_that_fit_into_m
     script = (
         "import sys; from dpmine.itemsets.read import read_transactions; from dpmine.io.source import Columns; "
         "from dpmine.itemsets.ingest.catalogue import read_catalogue; known = read_catalogue(sys.argv[2]); "
-        "read_transactions(sys.argv[1], Columns.of(unit='u', item='i'), catalogue=known, planned=print); "
-        "read_transactions([['a']], Columns(), planned=print).transactions.miner(); "
+        "read_transactions(sys.argv[1], Columns.of(unit='u', item='i'), catalogue=known, before_rows=print); "
+        "read_transactions([['a']], Columns(), before_rows=print).transactions.miner(); "
         "sys.exit(any('pandas' == name or 'outofcore' in name or 'spark' in name for name in sys.modules))"
     )
     command = [sys.executable, "-c", script, str(folder / "parts"), str(tmp_path / "catalogue.txt")]

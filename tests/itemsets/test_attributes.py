@@ -179,7 +179,7 @@ def test_tables_larger_than_memory_are_streamed(unit: str | None, tmp_path: Path
     rows = table() if unit else table().drop_columns(["who"])
     pq.write_table(rows, tmp_path / "x.parquet", row_group_size=37)
     columns = Columns.of(unit=unit, attributes=True, missing="?", cut=CUT)
-    loaded = read_transactions(tmp_path / "x.parquet", columns, memory=tiny, planned=lambda _: None)
+    loaded = read_transactions(tmp_path / "x.parquet", columns, memory=tiny, before_rows=lambda _: None)
     labels = loaded.transactions.labels.to_pylist()
     found = dict(zip(labels, loaded.transactions.supports_of_items().tolist(), strict=True))
     owners = rows.column("who").to_pylist() if unit else list(range(ROWS))

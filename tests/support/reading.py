@@ -43,7 +43,7 @@ def read_baskets(
     """As `read_transactions`, without a limit of memory."""
     plans: list[LayoutPlan] = []
     read = read_transactions(
-        data, columns, catalogue=catalogue, progress=progress, memory=ENDLESS, planned=plans.append
+        data, columns, catalogue=catalogue, progress=progress, memory=ENDLESS, before_rows=plans.append
     )
     assert isinstance(read.transactions, BasketsInMemory)
     return Ingested(read.transactions, plans[0].layout, plans[0].description)

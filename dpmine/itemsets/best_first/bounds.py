@@ -11,8 +11,9 @@ from dpmine.itemsets.best_first.order import smaller
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from dpmine.itemsets.best_first.counts import Counts, Itemset
+    from dpmine.itemsets.best_first.counts import Counts
     from dpmine.itemsets.best_first.together import Support
+    from dpmine.itemsets.transactions.lists import CodedItemset
 
 Value = TypeVar("Value", int, float)
 
@@ -34,7 +35,7 @@ class Errors(NamedTuple):
 
     of_mean: Callable[[int], int]
     of_units: int
-    left_out: Mapping[Itemset, int]
+    left_out: Mapping[CodedItemset, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,13 @@ class Bounds:
         highs: the largest ones.
     """
 
-    values: Mapping[Itemset, int]
-    lows: Mapping[Itemset, int]
-    highs: Mapping[Itemset, int]
+    values: Mapping[CodedItemset, int]
+    lows: Mapping[CodedItemset, int]
+    highs: Mapping[CodedItemset, int]
 
     @classmethod
     def of(
-        cls, counts: Counts, itemsets: Iterable[Itemset], errors: Errors, together: Mapping[Itemset, Support]
+        cls, counts: Counts, itemsets: Iterable[CodedItemset], errors: Errors, together: Mapping[CodedItemset, Support]
     ) -> Bounds:
         """An estimate is off by at most the sum of its weights times the errors of the counts.
 
@@ -64,10 +65,10 @@ class Bounds:
             together: of those that were counted once more and all at once, what is known since.
         """
 
-        def error_of(part: Itemset) -> int:
+        def error_of(part: CodedItemset) -> int:
             return errors.of_mean(counts.answers[part].times) if part else errors.of_units
 
-        def ends(itemset: Itemset) -> tuple[float, float]:
+        def ends(itemset: CodedItemset) -> tuple[float, float]:
             counted, far = max(0.0, counts.counted(itemset)), counts.kind.reach(itemset, error_of)
             low, high = counted - far, counted + far + errors.left_out.get(itemset, 0)
             if itemset in together:
@@ -82,7 +83,9 @@ class Bounds:
         return cls.around({each: max(0.0, value) for each, value in values.items()}, lows, highs)
 
     @classmethod
-    def around(cls, estimates: dict[Itemset, float], lows: dict[Itemset, int], highs: dict[Itemset, int]) -> Bounds:
+    def around(
+        cls, estimates: dict[CodedItemset, float], lows: dict[CodedItemset, int], highs: dict[CodedItemset, int]
+    ) -> Bounds:
         """Estimates that agree, inside intervals that are as narrow as those of parts and wholes say.
 
         Requires: all in the same order, by size, with all parts of each itemset; no estimate is below 0.
@@ -93,12 +96,12 @@ class Bounds:
         values = {each: round((least[each] + largest[each]) / 2) for each in estimates}
         return cls({each: min(max(values[each], lows[each]), highs[each]) for each in values}, lows, highs)
 
-    def largest(self, itemsets: Iterable[Itemset]) -> int:
+    def largest(self, itemsets: Iterable[CodedItemset]) -> int:
         """The largest support that one of the itemsets may have, all of whose parts of one item less are known."""
         return max((min(self.highs[part] for part in smaller(itemset)) for itemset in itemsets), default=0)
 
 
-def _least_of_parts(values: dict[Itemset, Value]) -> dict[Itemset, Value]:
+def _least_of_parts(values: dict[CodedItemset, Value]) -> dict[CodedItemset, Value]:
     """Of each itemset and all its parts. Requires: by size."""
     least = dict(values)
     for itemset in values:
@@ -107,7 +110,7 @@ def _least_of_parts(values: dict[Itemset, Value]) -> dict[Itemset, Value]:
     return least
 
 
-def _largest_of_wholes(values: dict[Itemset, Value]) -> dict[Itemset, Value]:
+def _largest_of_wholes(values: dict[CodedItemset, Value]) -> dict[CodedItemset, Value]:
     """Of each itemset and all that contain it. Requires: by size."""
     largest = dict(values)
     for itemset in reversed(values):

@@ -11,17 +11,17 @@ from itertools import chain, combinations
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from dpmine.itemsets.transactions.lists import CodedItemset
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dpmine.itemsets.best_first.holdings import Holdings
 
-Itemset: TypeAlias = tuple[int, ...]
-"""Item numbers, increasing."""
-Term: TypeAlias = tuple[Itemset, float]
+Term: TypeAlias = tuple[CodedItemset, float]
 """An itemset that is counted, and the weight of its count."""
 
-EVERYBODY: Itemset = ()
+EVERYBODY: CodedItemset = ()
 
 
 class ExactCounts(NamedTuple):
@@ -33,7 +33,7 @@ class ExactCounts(NamedTuple):
         whole: how many counts, the first ones, leave no unit out, whatever the data.
     """
 
-    count: Callable[[Itemset], int]
+    count: Callable[[CodedItemset], int]
     hidden: Callable[[], int] | None = None
     whole: int = 0
 
@@ -46,10 +46,10 @@ class Kind(ABC):
         """The counts, without noise."""
 
     @abstractmethod
-    def terms(self, itemset: Itemset) -> list[Term]:
+    def terms(self, itemset: CodedItemset) -> list[Term]:
         """The support of the itemset as a sum of weighted counts."""
 
-    def reach(self, itemset: Itemset, error_of: Callable[[Itemset], int]) -> float:
+    def reach(self, itemset: CodedItemset, error_of: Callable[[CodedItemset], int]) -> float:
         """How far the estimate is off at most, by the largest errors of the counts that it is made of."""
         return sum(abs(weight) * error_of(part) for part, weight in self.terms(itemset))
 
@@ -61,7 +61,7 @@ class Plain(Kind):
         """f(s)."""
         return ExactCounts(holdings.support)
 
-    def terms(self, itemset: Itemset) -> list[Term]:
+    def terms(self, itemset: CodedItemset) -> list[Term]:
         """One."""
         return [(itemset, 1.0)]
 
@@ -88,7 +88,7 @@ class Centred(Kind):
         """2 f(s) − n."""
         return ExactCounts(lambda itemset: 2 * holdings.support(itemset) - holdings.units)
 
-    def terms(self, itemset: Itemset) -> list[Term]:
+    def terms(self, itemset: CodedItemset) -> list[Term]:
         """f(s) = (count + n)/2."""
         return [(itemset, 0.5), (EVERYBODY, 0.5)]
 
@@ -100,7 +100,7 @@ class Signed(Kind):
         """The number of units, less twice that of those with an odd number of the items."""
         return ExactCounts(lambda itemset: holdings.units - 2 * holdings.odd(itemset))
 
-    def terms(self, itemset: Itemset) -> list[Term]:
+    def terms(self, itemset: CodedItemset) -> list[Term]:
         """2^{−|s|} Σ (−1)^|t| over the parts t of s, the empty one included."""
         weight = 0.5 ** len(itemset)
         return [(part, weight * (-1) ** len(part)) for part in parts_of(itemset)]
@@ -113,7 +113,7 @@ class Odd(Kind):
         """Of the empty itemset, the number of units."""
         return ExactCounts(lambda itemset: holdings.odd(itemset) if itemset else holdings.units)
 
-    def terms(self, itemset: Itemset) -> list[Term]:
+    def terms(self, itemset: CodedItemset) -> list[Term]:
         """2^{1 − |s|} Σ (−1)^{|t| + 1} over the parts t of s but the empty one."""
         if not itemset:
             return [(EVERYBODY, 1.0)]
@@ -181,34 +181,34 @@ class Counts:
     """
 
     kind: Kind
-    exact: Callable[[Itemset], int]
+    exact: Callable[[CodedItemset], int]
     noise: Callable[[], int]
     variance: float
     left: int
-    answers: dict[Itemset, Answers] = field(default_factory=dict)
+    answers: dict[CodedItemset, Answers] = field(default_factory=dict)
 
-    def ask(self, itemset: Itemset) -> None:
+    def ask(self, itemset: CodedItemset) -> None:
         """Count once more. Requires: `left` > 0."""
         self.left -= 1
         answers = self.answers.setdefault(itemset, Answers(self.variance))
         answers.total += self.exact(itemset) + self.noise()
         answers.times += 1
 
-    def support(self, itemset: Itemset) -> float:
+    def support(self, itemset: CodedItemset) -> float:
         """The estimate. Requires: all of `kind.terms` were counted."""
         return sum(weight * self.answers[part].mean for part, weight in self.kind.terms(itemset))
 
-    def counted(self, itemset: Itemset) -> float:
+    def counted(self, itemset: CodedItemset) -> float:
         """The estimate by counts alone, whose noise is known."""
         answers = ((self.answers[part], weight) for part, weight in self.kind.terms(itemset))
         return sum(weight * each.total / each.times for each, weight in answers)
 
-    def deviation(self, itemset: Itemset) -> float:
+    def deviation(self, itemset: CodedItemset) -> float:
         """The standard deviation of the estimate."""
         terms = self.kind.terms(itemset)
         return sqrt(sum(self.answers[part].mean_variance * weight**2 for part, weight in terms))
 
 
-def parts_of(itemset: Itemset) -> Iterator[Itemset]:
+def parts_of(itemset: CodedItemset) -> Iterator[CodedItemset]:
     """All parts, from the empty one to the itemset itself."""
     return chain.from_iterable(combinations(itemset, size) for size in range(len(itemset) + 1))

@@ -21,7 +21,8 @@ from dpmine.itemsets.best_first.counts import EVERYBODY, Measure
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from dpmine.itemsets.best_first.counts import Counts, Itemset
+    from dpmine.itemsets.best_first.counts import Counts
+    from dpmine.itemsets.transactions.lists import CodedItemset
 
 
 GUESS_SHARE, _AS_MANY, _QUANTILE_OF_SHARES = 0.4, 5, 0.3
@@ -98,13 +99,13 @@ class Search:
         """Requires: the number of units was counted. `scale`: support over weight, until items are counted."""
         self._counts, self._weights, self._goal = counts, weights, goal
         self._units = max(1.0, counts.support(EVERYBODY))
-        self._supports: dict[Itemset, float] = {}
+        self._supports: dict[CodedItemset, float] = {}
         self._sorted: list[float] = []
         self._items: list[int] = []  # counted, in this order
         self._scale = self._first_scale = scale
-        self._queue: list[tuple[float, Itemset]] = []
-        self._known: dict[Itemset, tuple[float, float]] = {}  # bound and guess, of single items the guess is the bound
-        self._skipped: list[Itemset] = []  # single items
+        self._queue: list[tuple[float, CodedItemset]] = []
+        self._known: dict[CodedItemset, tuple[float, float]] = {}  # bound and guess; of single items they are equal
+        self._skipped: list[CodedItemset] = []  # single items
         self._guess_shares = [GUESS_SHARE] * _AS_MANY
         self._guess_share = GUESS_SHARE
         self._next_ranking = _AS_MANY + _SEEN_BEFORE_RANKING
@@ -112,12 +113,12 @@ class Search:
         self._push_items(1)
 
     @property
-    def counted(self) -> list[Itemset]:
+    def counted(self) -> list[CodedItemset]:
         """Those whose support was counted, in this order."""
         return list(self._supports)
 
     @property
-    def frontier(self) -> list[Itemset]:
+    def frontier(self) -> list[CodedItemset]:
         """Itemsets of counted items that were not counted, though all their parts were."""
         return [each for each in self._known if len(each) > 1 and each not in self._supports]
 
@@ -142,7 +143,7 @@ class Search:
             self._count(item)
         return bool(self._queue)
 
-    def _count(self, itemset: Itemset) -> None:
+    def _count(self, itemset: CodedItemset) -> None:
         self._counts.ask(itemset)
         support = self._counts.support(itemset)
         self._supports[itemset] = support
@@ -163,7 +164,7 @@ class Search:
                 yield self._supports[item,] / self._weights.values[item]
         yield self._first_scale
 
-    def _learn(self, itemset: Itemset, support: float) -> None:
+    def _learn(self, itemset: CodedItemset, support: float) -> None:
         """Where between bound and guess the support is: about 1 where items are independent, 0 where they imply others.
 
         Bound and guess that are as good as equal say nothing.
@@ -181,12 +182,12 @@ class Search:
         for _ in range(min(number, len(self._by_weight))):
             self._push((self._by_weight.popleft(),))
 
-    def _push(self, itemset: Itemset) -> None:
+    def _push(self, itemset: CodedItemset) -> None:
         bound = max(1.0, self._bound(itemset))
         self._known[itemset] = bound, max(1.0, min(bound, self._guess(itemset))) if len(itemset) > 1 else bound
         heappush(self._queue, (-self._rank(itemset), itemset))
 
-    def _extensions(self, itemset: Itemset) -> Iterator[Itemset]:
+    def _extensions(self, itemset: CodedItemset) -> Iterator[CodedItemset]:
         """The itemsets of one item more that were not known so far and whose parts were all counted."""
         if len(itemset) == self._goal.sizes[1]:
             return
@@ -197,26 +198,26 @@ class Search:
             if larger not in self._known and all(part in self._supports for part in smaller(larger)):
                 yield larger
 
-    def _is_hopeless(self, itemset: Itemset) -> bool:
+    def _is_hopeless(self, itemset: CodedItemset) -> bool:
         slack = self._scale * self._weights.deviation if len(itemset) == 1 else self._counts.deviation(itemset[1:])
         return self._bound(itemset) < self._goal.least(self._sorted) - SLACK * slack
 
-    def _bound(self, itemset: Itemset) -> float:
+    def _bound(self, itemset: CodedItemset) -> float:
         """What the support is at most, by the estimates of its parts."""
         if len(itemset) == 1:
             return self._scale * self._weights.values[itemset[0]]
         return min(self._supports[part] for part in smaller(itemset))
 
-    def _rank(self, itemset: Itemset) -> float:
+    def _rank(self, itemset: CodedItemset) -> float:
         """The bound, drawn towards the support under conditional independence."""
         bound, guess = self._known[itemset]
         rank: float = bound ** (1 - self._guess_share) * guess**self._guess_share
         return rank
 
-    def _guess(self, itemset: Itemset) -> float:
+    def _guess(self, itemset: CodedItemset) -> float:
         """The largest f(s∖i) f(s∖j)/f(s∖{i, j})."""
 
-        def known(part: Itemset) -> float:
+        def known(part: CodedItemset) -> float:
             return max(1.0, self._supports[part]) if part else self._units
 
         return max(
@@ -231,17 +232,17 @@ def quantile(values: Iterable[float], share: float) -> float:
     return ordered[ceil(share * (len(ordered) - 1))]
 
 
-def without(itemset: Itemset, place: int) -> Itemset:
+def without(itemset: CodedItemset, place: int) -> CodedItemset:
     """All items but the one at this place."""
     return itemset[:place] + itemset[place + 1 :]
 
 
-def smaller(itemset: Itemset) -> Iterator[Itemset]:
+def smaller(itemset: CodedItemset) -> Iterator[CodedItemset]:
     """The parts of one item less."""
     return (without(itemset, place) for place in range(len(itemset)))
 
 
-def count_again(counts: Counts, itemsets: Sequence[Itemset], goal: Goal) -> None:
+def count_again(counts: Counts, itemsets: Sequence[CodedItemset], goal: Goal) -> None:
     """Ask for counts that decide which of the itemsets are wanted, until none is left."""
     for rounds_left in range(_ROUNDS, 0, -1):
         gains = _gains(counts, itemsets, goal)
@@ -260,11 +261,11 @@ def _less_variance(gain: float, times: int) -> float:
     return -gain / (times * (times + 1))
 
 
-def _gains(counts: Counts, itemsets: Sequence[Itemset], goal: Goal) -> dict[Itemset, float]:
+def _gains(counts: Counts, itemsets: Sequence[CodedItemset], goal: Goal) -> dict[CodedItemset, float]:
     """What less variance is worth of each count that the estimates of uncertain itemsets are made of."""
     wanted = [itemset for itemset in itemsets if len(itemset) >= goal.sizes[0]]
     border = goal.border(sorted(map(counts.support, wanted)))
-    gains: dict[Itemset, float] = {}
+    gains: dict[CodedItemset, float] = {}
     if border is None:
         return gains
     for itemset in wanted:
@@ -275,7 +276,7 @@ def _gains(counts: Counts, itemsets: Sequence[Itemset], goal: Goal) -> dict[Item
     return gains
 
 
-def learn_from_weights(counts: Counts, itemsets: Sequence[Itemset], weights: NoisyWeights) -> None:
+def learn_from_weights(counts: Counts, itemsets: Sequence[CodedItemset], weights: NoisyWeights) -> None:
     """An item's support is about a multiple of its weight: how nearly so is seen of all counted items.
 
     Its variance is that of counts around their multiples, beyond what noise explains, and one standard error more.
@@ -295,7 +296,7 @@ def learn_from_weights(counts: Counts, itemsets: Sequence[Itemset], weights: Noi
         counts.answers[itemset].beside = _as_count(counts, itemset, guess, 1 + of_weights + spread * guess**2)
 
 
-def _as_count(counts: Counts, itemset: Itemset, support: float, variance: float) -> Measure:
+def _as_count(counts: Counts, itemset: CodedItemset, support: float, variance: float) -> Measure:
     """The count that an item of this support has."""
     weights, units = dict(counts.kind.terms(itemset)), counts.answers[EVERYBODY]
     own, others = weights[itemset], weights.get(EVERYBODY, 0.0)

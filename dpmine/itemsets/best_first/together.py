@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.best_first.counts import Counts, Itemset
+    from dpmine.itemsets.best_first.counts import Counts
     from dpmine.itemsets.best_first.holdings import HeldItems, Holdings
     from dpmine.itemsets.best_first.order import Goal
+    from dpmine.itemsets.transactions.lists import CodedItemset
 
     Numbers = NDArray[np.int64]
 
@@ -98,7 +99,7 @@ class Likely(NamedTuple):
         heaviest: the weight of the itemsets of least support.
     """
 
-    itemsets: Sequence[Itemset]
+    itemsets: Sequence[CodedItemset]
     weights: Sequence[int]
     supports: Sequence[float]
     least: float
@@ -106,7 +107,7 @@ class Likely(NamedTuple):
     heaviest: int = HEAVIEST
 
     @classmethod
-    def of(cls, counts: Counts, itemsets: Sequence[Itemset], goal: Goal, exhausted: int, whole: int) -> Likely:
+    def of(cls, counts: Counts, itemsets: Sequence[CodedItemset], goal: Goal, exhausted: int, whole: int) -> Likely:
         """Those of the itemsets that are wanted, or near the border of what is.
 
         Args:
@@ -120,7 +121,7 @@ class Likely(NamedTuple):
         sized = [itemset for itemset in itemsets if len(itemset) >= goal.sizes[0]]
         border = goal.border(sorted(map(counts.support, sized)))
 
-        def may_be_wanted(itemset: Itemset) -> bool:
+        def may_be_wanted(itemset: CodedItemset) -> bool:
             near = _NEAR * counts.deviation(itemset) + lacks.get(itemset, 0.0)
             return border is None or border - counts.support(itemset) < near
 
@@ -162,7 +163,7 @@ class Together:
         heavy = sum(max(0, units) for end, units in zip(LOADS, noisy, strict=True) if end >= limit)
         return cls(rest, times, level, limit, heavy=heavy)
 
-    def count(self, holdings: Holdings, counts: Counts, likely: Likely, bits: BitSource) -> dict[Itemset, Support]:
+    def count(self, holdings: Holdings, counts: Counts, likely: Likely, bits: BitSource) -> dict[CodedItemset, Support]:
         """The supports.
 
         Args:
@@ -181,7 +182,7 @@ class Together:
         sure = max(0.0, missing - sqrt(variance)) / (self.whole * likely.heaviest)
         lost = self.lost(parts, sure, likely)
 
-        def support(place: int, itemset: Itemset) -> Support:
+        def support(place: int, itemset: CodedItemset) -> Support:
             total, unit = sums[place], units[place]
             before, known = counts.deviation(itemset) ** 2 + likely.lacks[place] ** 2, counts.support(itemset)
             value = known + before / (before + variance / unit**2) * (parts[place] + lost[place] - known)
@@ -303,5 +304,5 @@ def _share_of(limit: int, whole: int) -> Callable[[int], int]:
     return share
 
 
-def _holders(part: HeldItems, itemset: Itemset) -> NDArray[np.bool_]:
+def _holders(part: HeldItems, itemset: CodedItemset) -> NDArray[np.bool_]:
     return np.unpackbits(part.holders(itemset).view(np.uint8), bitorder="little").view(np.bool_)

@@ -57,12 +57,12 @@ def read_spark(
     catalogue: pa.Array | None,
     progress: Progress | None,
     memory: int | str | MemoryBudget | None,
-    planned: Callable[[LayoutPlan], None] | None,
+    before_rows: Callable[[LayoutPlan], None] | None,
     exact: bool,  # noqa: ARG001 - columns have types
 ) -> LoadedTransactions:
     """The baskets in a Spark frame or in what Spark reads at some paths; one pass counts the items.
 
-    `planned` gets the layout once it is known from the columns, before any row is read. `progress` gets the share
+    `before_rows` gets the layout once it is known from the columns, before any row is read. `progress` gets the share
     of each step's tasks that are done: see `watched`. Raises
     BadParameter (no Spark, no Parquet, a stream), BadData or UnreadableFile, none of which quotes Spark.
     """
@@ -83,9 +83,9 @@ def read_spark(
     plan = plan_layout(source.source, columns)
     known, _ = declared(catalogue, source.source, plan)
     natively = count_themselves(session)
-    if planned is not None:
+    if before_rows is not None:
         note = _counting_note(plan, natively=natively, files=source.wanted(plan, known) is not None)
-        planned(replace(plan, counting_note=note))
+        before_rows(replace(plan, counting_note=note))
     rows, kept = source.rows(restricted(plan, source.source, known)), Kept(session)
     try:
         if any(path.startswith(TABLE) for path in paths):

@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.best_first.counts import Itemset
     from dpmine.itemsets.best_first.together import Support
     from dpmine.itemsets.release.noise import SupportNoise
     from dpmine.itemsets.release.supports import Interval
     from dpmine.itemsets.transactions.interface import Transactions
+    from dpmine.itemsets.transactions.lists import CodedItemset
     from dpmine.itemsets.ways.discovery import Found
     from dpmine.itemsets.ways.way import ListTerms
 
@@ -216,7 +216,7 @@ class AdaptiveCounts:
         error = _errors_of_means(noise.part(1 - plan.together), plan)(1)
         itemsets = [tuple(range(size)) for size in range(1, min(self.sizes[1], _SIZES_OF_FORECASTS) + 1)]
 
-        def error_of(part: Itemset) -> int:
+        def error_of(part: CodedItemset) -> int:
             return error if part else self._units_error
 
         return Precision(plan.counts, tuple(ceil(plan.kind.reach(itemset, error_of)) for itemset in itemsets))
@@ -307,11 +307,11 @@ class AdaptiveCounts:
         exhausted = 0 if exact.hidden is None else max(0, exact.hidden() + draw())
         whole = 0 if plan.again else exact.whole
         of_mean = _errors_of_means(noise, plan)
-        left_out: dict[Itemset, int] = {}
+        left_out: dict[CodedItemset, int] = {}
         if exact.hidden is not None:
             left_out = dict.fromkeys(search.counted[whole:], exhausted + _error_of_exhausted(noise, plan, of_mean(1)))
         errors = Errors(of_mean, self._units_error, left_out)
-        supports: dict[Itemset, Support] = {}
+        supports: dict[CodedItemset, Support] = {}
         if plan.together:
             likely = Likely.of(counts, search.counted, goal, exhausted, whole)
             budget, times, level = items.noise.part(plan.together), changes(self.neighbors), 1 - _outside(plan)

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.best_first.counts import Itemset
     from dpmine.itemsets.best_first.holdings import Holdings
     from dpmine.itemsets.release.noise import SupportNoise
+    from dpmine.itemsets.transactions.lists import CodedItemset
     from dpmine.privacy import Neighbors
 
     Values = NDArray[np.float64]
@@ -135,5 +135,5 @@ def nearest(cells: Values, total: float) -> Values:
     return projected
 
 
-def _itemset(place: int, items: Sequence[int]) -> Itemset:
+def _itemset(place: int, items: Sequence[int]) -> CodedItemset:
     return tuple(item for bit, item in enumerate(items) if place >> bit & 1)

@@ -15,7 +15,7 @@ from dpmine.itemsets.best_first.plan import (
     counts_of_best,
 )
 from dpmine.itemsets.ways.adaptive_counts import LARGEST_SIZE, AdaptiveCounts, released
-from dpmine.itemsets.ways.way import Chosen, Noise, Way
+from dpmine.itemsets.ways.way import Chosen, NoiseLevel, Way
 from dpmine.privacy import Neighbors
 from dpmine.selection.top_k import NO_DELTA, rounds_of, share_of_best
 
@@ -134,10 +134,11 @@ def _least_places(terms: ListTerms) -> int | None:
     is_public, replaces = terms.catalogue_size is not None, terms.neighbors is Neighbors.REPLACE_ONE
     noise = terms.noise_of_one_shot()
     if smallest == 1 < largest:
-        few = noise < Noise.LOW if not is_public else noise >= (Noise.VERY_LOW if terms.delta else Noise.HIGH)
+        high = NoiseLevel.VERY_LOW if terms.delta else NoiseLevel.HIGH
+        few = noise >= high if is_public else noise < NoiseLevel.LOW
         return FEW_PLACES if few else SOME_PLACES
     if largest == 1:
         return None if not is_public else SOME_PLACES if terms.delta and replaces else MANY_PLACES
-    if not is_public or noise < Noise.HIGH:
+    if not is_public or noise < NoiseLevel.HIGH:
         return None
     return MANY_PLACES if terms.delta else FEW_PLACES

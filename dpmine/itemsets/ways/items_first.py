@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from dpmine.itemsets.ways.universe import itemset_count
-from dpmine.itemsets.ways.way import Chosen, Noise, Way
+from dpmine.itemsets.ways.way import Chosen, NoiseLevel, Way
 from dpmine.parameters import probability
 from dpmine.selection.composition import bounded_range_stages
 from dpmine.selection.top_k import LimitedDomainTopK, OneShot
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
+    from dpmine.itemsets.transactions.lists import CodedItemset
+    from dpmine.itemsets.ways.universe import ItemsetUniverse
     from dpmine.itemsets.ways.way import ListTerms
     from dpmine.privacy import Zcdp
     from dpmine.selection.top_k import TopK
@@ -161,8 +162,8 @@ def _finds_more(terms: ListTerms) -> bool:
     """Whether choosing the items first mostly gains more than it uses."""
     (smallest, largest), noise = terms.sizes, terms.noise_of_one_shot()
     if smallest == 1:
-        return largest > 1 and terms.count >= ALL_SIZES and bool(terms.delta) and noise < Noise.VERY_LOW
-    return terms.count >= (LARGER if noise >= Noise.HIGH else MANY_LARGER) and noise >= Noise.LOW
+        return largest > 1 and terms.count >= ALL_SIZES and bool(terms.delta) and noise < NoiseLevel.VERY_LOW
+    return terms.count >= (LARGER if noise >= NoiseLevel.HIGH else MANY_LARGER) and noise >= NoiseLevel.LOW
 
 
 def _kept(terms: ListTerms) -> int:
@@ -173,7 +174,7 @@ def _kept(terms: ListTerms) -> int:
 
 def shot_among(
     itemsets: ItemsetUniverse, codes: Sequence[int], shot: OneShot, *, bits: BitSource
-) -> tuple[Itemset, ...]:
+) -> tuple[CodedItemset, ...]:
     """What the shot chooses of the itemsets of the items `codes`, increasing."""
     left = itemsets.among(codes)
     chosen = () if left is None else shot.choose(left, bits=bits)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.transactions.interface import SupportSource, Transactions
-    from dpmine.itemsets.transactions.lists import Itemsets
+    from dpmine.itemsets.transactions.lists import CodedItemset, Itemsets
 
 
 _MANY = 100_000
@@ -29,12 +29,9 @@ _PLENTY = 1_000_000  # itemsets that are counted in about 10 ms; beyond, none is
 _LISTED = 40_000  # items of the itemsets that are listed at most, to look up those that are chosen
 _DESCENT = 4  # by which the threshold falls until something is found: searches that find nothing are quick
 
-Itemset = tuple[int, ...]
-"""Item codes, increasing."""
-
 
 class ItemsetUniverse:
-    """All itemsets of the given sizes, scored by their support; a candidate is an `Itemset`.
+    """All itemsets of the given sizes, scored by their support; a candidate is an `CodedItemset`.
 
     With a public catalogue the candidates are all its subsets of these sizes, bought or not. Without one, they are
     not known, and dummies take their place.
@@ -133,7 +130,7 @@ class ItemsetUniverse:
             self._deepen(lower)
         return max(lower, self._deepest) if self._deepest < floor else lower
 
-    def member(self, level: Level, *, bits: BitSource) -> Itemset:
+    def member(self, level: Level, *, bits: BitSource) -> CodedItemset:
         """A uniform itemset with exactly this support."""
         if level.score == 0:
             return self.tail(1, bits=bits)[0]
@@ -147,7 +144,7 @@ class ItemsetUniverse:
             number -= count
         raise LookupError("no level of that support is known")
 
-    def tail(self, floor: Score, *, bits: BitSource) -> tuple[Itemset, int]:
+    def tail(self, floor: Score, *, bits: BitSource) -> tuple[CodedItemset, int]:
         """A uniform itemset of the catalogue with a support below `floor`."""
         while True:
             itemset = self._any(bits)
@@ -174,7 +171,7 @@ class ItemsetUniverse:
         self._listed_from = known[-1]
         return True
 
-    def _from_list(self, support: int, number: int) -> Itemset:
+    def _from_list(self, support: int, number: int) -> CodedItemset:
         """Itemset number `number` of those with this support."""
         for found in self._lists:
             first, end = (int(np.searchsorted(-found.supports, -support, side)) for side in ("left", "right"))
@@ -233,7 +230,7 @@ class ItemsetUniverse:
         deeper = self._deepest // _DESCENT
         return max(1, deeper if self._deepest <= self._resident else max(deeper, self._resident))
 
-    def _any(self, bits: BitSource) -> Itemset:
+    def _any(self, bits: BitSource) -> CodedItemset:
         """A uniform itemset out of all: its size with probability ∝ C(N, r), then a uniform subset."""
         ends = list(accumulate(self._ways))
         size = self._sizes[bisect_right(ends, uniform_below(self._total, bits=bits))]

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.release.supports import SupportRelease
-    from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
+    from dpmine.itemsets.transactions.lists import CodedItemset
+    from dpmine.itemsets.ways.universe import ItemsetUniverse
     from dpmine.privacy import Neighbors, Zcdp
     from dpmine.selection.top_k import TopK
 
@@ -81,11 +82,11 @@ class ListTerms:
         return None if self.catalogue_size is None else itemset_count(self.catalogue_size, self.sizes)
 
     def noise_of_one_shot(self) -> float:
-        """The scale of the noise where all places are chosen at once, in units: what "auto" compares with `Noise`."""
+        """The scale of the noise where all places are chosen at once, in units: "auto" compares it with `NoiseLevel`."""
         return float(OneShot.of(self.count, self.epsilon, self.delta, self.neighbors).mechanism.scale)
 
 
-class Noise(IntEnum):
+class NoiseLevel(IntEnum):
     """Scales of one shot, in units, where what finds most changes: docs/explanation/measured/short_lists.md."""
 
     VERY_LOW = 10
@@ -102,7 +103,7 @@ class Chosen(NamedTuple):
             `itemsets` and of all their subsets, monotone, for rules may be made of them. They are charged with it.
     """
 
-    itemsets: tuple[Itemset, ...]
+    itemsets: tuple[CodedItemset, ...]
     supports: SupportRelease | None = None
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.transactions.interface import Transactions
-    from dpmine.itemsets.ways.universe import Itemset
+    from dpmine.itemsets.transactions.lists import CodedItemset
 
 PAIRS_IN_FULL = 10
 """A unit that supports no more of the pairs counts in full: docs/explanation/measured/itemset_lists.md compares."""
@@ -96,7 +96,7 @@ class WeightedPairs:
         square = PAIRS_IN_FULL * self.weight**2
         return np.array([min(self.weight, isqrt(square // number)) for number in range(1, pairs + 1)], np.int64)
 
-    def choose(self, transactions: Transactions, codes: Sequence[int], *, bits: BitSource) -> tuple[Itemset, ...]:
+    def choose(self, transactions: Transactions, codes: Sequence[int], *, bits: BitSource) -> tuple[CodedItemset, ...]:
         """The pairs, best first, out of all pairs of the items `codes`, increasing; takes a pass over the data."""
         if len(codes) < 2:
             return ()

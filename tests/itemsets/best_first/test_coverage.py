@@ -28,7 +28,7 @@ from dpmine.privacy import Neighbors
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dpmine.itemsets.best_first.counts import Itemset
+    from dpmine.itemsets.transactions.lists import CodedItemset
     from dpmine.itemsets.ways.adaptive_counts import CountedItemsets
 
 ITEMS, SIZES = 9, (1, 3)
@@ -54,23 +54,23 @@ CASES: list[Case] = [
 """What is counted, and whether the likely itemsets are counted together in the end."""
 
 
-def supports(units: list[list[set[int]]]) -> dict[Itemset, int]:
+def supports(units: list[list[set[int]]]) -> dict[CodedItemset, int]:
     """By the definition."""
     return {each: sum(any(basket.issuperset(each) for basket in unit) for unit in units) for each in ALL}
 
 
-def hunting(true: Mapping[Itemset, int], sign: int) -> type[Search]:
+def hunting(true: Mapping[CodedItemset, int], sign: int) -> type[Search]:
     """The order that counts next what has the parts with the largest errors of that sign."""
 
     class Hunt(Search):
-        def _rank(self, itemset: Itemset) -> float:
+        def _rank(self, itemset: CodedItemset) -> float:
             errors = (self._supports[part] - true[part] for part in smaller(itemset) if part)
             return sign * sum(errors)
 
     return Hunt
 
 
-def failures(counted: CountedItemsets, true: Mapping[Itemset, int], units: int) -> tuple[bool, bool]:
+def failures(counted: CountedItemsets, true: Mapping[CodedItemset, int], units: int) -> tuple[bool, bool]:
     """Whether an interval does not hold its support or the number of units, and whether what is missing is larger."""
     bounds, (_, (low, high)) = counted.bounds, counted.units
     held = all(bounds.lows[each] <= true[each] <= bounds.highs[each] for each in bounds.values) and low <= units <= high

@@ -210,8 +210,8 @@ def test_errors_of_foreign_objects_are_replaced() -> None:
 
 
 def test_an_engine_that_does_not_charge_releases_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def uncharged(data: Any, columns: Columns, *, planned: Any, **options: Any) -> Any:  # noqa: ARG001
-        return read_local(data, columns, planned=None, **options)
+    def uncharged(data: Any, columns: Columns, *, before_rows: Any, **options: Any) -> Any:  # noqa: ARG001
+        return read_local(data, columns, before_rows=None, **options)
 
     engine = Registered("uncharged", "somewhere")
     import_module("dpmine.itemsets.ways.way")  # loads what is registered once, and not as below

@@ -78,7 +78,7 @@ def uncharged(data: Any, columns: Columns, **options: Any) -> None:
     def charge(_plan: Any) -> None:
         raise AssertionError
 
-    read_transactions(data, columns, planned=charge, **options)
+    read_transactions(data, columns, before_rows=charge, **options)
 
 
 @pytest.mark.parametrize("column", [pytest.param("u", marks=pytest.mark.slow), "i.e"])

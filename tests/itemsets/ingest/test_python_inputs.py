@@ -64,7 +64,7 @@ SERIES = [
 def rejected(data: Any, error: type[DpmineError], *words: str, **options: Any) -> None:
     """Before anything would be charged, by one line that quotes nothing."""
     with refused(error, *words):
-        read_transactions(data, Columns(**options), planned=lambda _: pytest.fail("charged"))
+        read_transactions(data, Columns(**options), before_rows=lambda _: pytest.fail("charged"))
 
 
 @every("data", [*MATRICES, *SERIES])

@@ -15,7 +15,8 @@ from support.oracles.itemsets import Units, all_supports, baskets_of
 
 import dpmine
 from dpmine.errors import BadParameter
-from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
+from dpmine.itemsets.transactions.lists import CodedItemset
+from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.itemsets.ways.way import ListTerms, Way, build_way, loaded_ways, rivals
 from dpmine.privacy import Neighbors, Zcdp
 
@@ -32,7 +33,7 @@ def test_itemsets_follow_the_law_of_their_supports(name: str) -> None:
     supports = all_supports(UNITS, 2)
     pairs = list(combinations(range(5), 2))
     places = law(name, [supports.get(pair, 0) for pair in pairs], 2, TERMS.epsilon, TERMS.neighbors)
-    expected = {tuple[Itemset, ...](pairs[place] for place in each): mass for each, mass in places.items()}
+    expected = {tuple[CodedItemset, ...](pairs[place] for place in each): mass for each, mass in places.items()}
     universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=True)
     assert_sampled_law(lambda bits: way.choose(universe, bits=bits).itemsets, expected, draws=2000)
 

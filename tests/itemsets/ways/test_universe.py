@@ -21,7 +21,7 @@ from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
+from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.privacy import Neighbors
 from dpmine.selection.recommend import build_mechanism
 from dpmine.selection.select import law
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from support.oracles.itemsets import Units
 
     from dpmine.exact.bits import BitSource
+    from dpmine.itemsets.transactions.lists import CodedItemset
     from dpmine.selection.universes.protocol import Level
 
 Truth = dict[Any, int]
@@ -99,12 +100,12 @@ def check_exactly(universe: ItemsetUniverse, truth: Truth) -> None:
         assert_law(partial(member, later, level), expected, depth=26, undecided=0.9)
 
 
-def first_member(universe: ItemsetUniverse, level: Level, bits: BitSource) -> Itemset:
+def first_member(universe: ItemsetUniverse, level: Level, bits: BitSource) -> CodedItemset:
     """Found by a search of its own; from the second on, members are looked up in a list, in another order."""
     return copy(universe).member(level, bits=bits)
 
 
-def member(universe: ItemsetUniverse, level: Level, bits: BitSource) -> Itemset:
+def member(universe: ItemsetUniverse, level: Level, bits: BitSource) -> CodedItemset:
     return universe.member(level, bits=bits)
 
 
@@ -271,7 +272,7 @@ def test_winner_is_a_sorted_itemset_of_a_wanted_size(mechanism: str) -> None:
     assert set(Counter(map(len, chosen))) <= {2, 3}
 
 
-def build_and_choose(universe: ItemsetUniverse, mechanism: str) -> Itemset:
+def build_and_choose(universe: ItemsetUniverse, mechanism: str) -> CodedItemset:
     from dpmine.exact.bits import SystemBits
 
     chooser = build_mechanism(mechanism, epsilon=Fraction(1, 100), delta=0.1, neighbors=Neighbors.ADD_REMOVE)
