@@ -82,7 +82,7 @@ class ListTerms:
         return None if self.catalogue_size is None else itemset_count(self.catalogue_size, self.sizes)
 
     def noise_of_one_shot(self) -> float:
-        """The scale of the noise where all places are chosen at once, in units: "auto" compares it with `NoiseLevel`."""
+        """Scale of the noise where all places are chosen at once, in units: "auto" compares it with `NoiseLevel`."""
         return float(OneShot.of(self.count, self.epsilon, self.delta, self.neighbors).mechanism.scale)
 
 
