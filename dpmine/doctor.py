@@ -5,13 +5,13 @@ Nothing here reads data. The checks load what they need themselves, so that a br
 
 from __future__ import annotations
 
-import json
 import platform
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING
 
+from dpmine.markup import json_text
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Diagnosis:
         """One JSON object."""
         checks = [asdict(check) for check in self.checks]
         document = {"dpmine": __version__, "python": self.python, "system": self.system, "healthy": not self.complaint}
-        return json.dumps({**document, "checks": checks}, ensure_ascii=False)
+        return json_text({**document, "checks": checks})
 
     def __str__(self) -> str:
         names, states = max(len(check.name) for check in self.checks), max(map(len, State))

@@ -6,6 +6,7 @@ The HTML has no scripts and no styles.
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 Document: TypeAlias = dict[str, Any]
 """A result in a plain form for JSON."""
+_LINES = re.compile(r"[^\n\t]+")
 MOST_ROWS = 50
 """Rows of a table in a notebook; what is left out is counted below it."""
 
@@ -22,6 +24,16 @@ def printable(name: object) -> str:
     """An item, a column or another name on one line: characters that a terminal would obey are escaped, as in JSON."""
     text = str(name)
     return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+
+
+def json_text(document: object, *, indent: int | None = None) -> str:
+    """The document as JSON, in which characters that a terminal would obey, or that show nothing, are escaped."""
+    return harmless(json.dumps(document, ensure_ascii=False, indent=indent))
+
+
+def harmless(text: str) -> str:
+    """A text in lines, with tabs, as a terminal may be given it; see `printable`."""
+    return _LINES.sub(lambda part: printable(part[0]), text)
 
 
 def html_table(columns: Sequence[str], rows: Sequence[Sequence[str]], remarks: Sequence[str]) -> str:

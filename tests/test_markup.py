@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from support.cases import every
 
 import dpmine
-from dpmine.markup import MOST_ROWS, html_table, printable
+from dpmine.markup import MOST_ROWS, harmless, html_table, json_text, printable
 from dpmine.planning.accounting import plan_noise, plan_runs
 from dpmine.planning.lists import plan_list
 
@@ -26,6 +27,21 @@ def test_cells_columns_and_remarks_are_escaped() -> None:
 def test_only_characters_that_a_terminal_would_obey_are_escaped() -> None:
     assert printable('Käse "Brie"\n\x1b[31m\u202e') == r'Käse "Brie"\n\u001b[31m\u202e'
     assert printable("שלום") == "שלום"
+
+
+@every("indent", [None, 2])
+def test_json_holds_nothing_that_a_terminal_would_obey(indent: int | None) -> None:
+    """JSON itself escapes the first 32 characters alone."""
+    document = {"Käse\x7f\x9b31m": ["\u202e", "\u2028", "\x1b[2J\n", "\U000e0041", "שלום"], "n": 1.5}
+    text = json_text(document, indent=indent)
+    assert json.loads(text) == document
+    assert all(line.isprintable() for line in text.split("\n"))
+    assert "Käse" in text
+    assert text.isprintable() is (indent is None)
+
+
+def test_lines_and_tabs_of_a_text_stay() -> None:
+    assert harmless("a\tb\x9b\n\x1b[0m\n") == "a\tb\\u009b\n\\u001b[0m\n"
 
 
 def test_no_table_without_rows_and_the_first_of_many() -> None:

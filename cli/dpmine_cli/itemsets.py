@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpmine.markup import json_text
 from dpmine_cli.messages import as_typed
 from dpmine_cli.options import Format
 
@@ -245,7 +245,7 @@ class WithRules:
 
     def to_json(self) -> str:
         """The result's object with one more key, rules; a measure that is infinite or undefined is null."""
-        return json.dumps({**self.result.to_dict(), "rules": self.rules}, ensure_ascii=False)
+        return json_text({**self.result.to_dict(), "rules": self.rules})
 
     def __str__(self) -> str:
         if not self.result.itemsets:

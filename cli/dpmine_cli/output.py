@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
+from dpmine.markup import harmless, json_text
 from dpmine_cli.messages import as_typed, output_begins, undoing
 from dpmine_cli.options import Format
 
@@ -132,7 +132,7 @@ class Prepared:
 
     def to_json(self) -> str:
         """The document."""
-        return json.dumps(self.document, ensure_ascii=False)
+        return json_text(self.document)
 
     def to_arrow(self) -> pa.Table:
         """The table."""
@@ -229,9 +229,11 @@ class Destination:
         return f"{shown}\n".encode() if shown else b""
 
     def _write(self, blocks: Iterable[bytes]) -> None:
+        """On a terminal, nothing that it would obey; a file or a pipe gets CSV and catalogues exactly."""
         with self._opened() as stream:
+            shown = stream.isatty()
             for block in blocks:
-                stream.write(block)
+                stream.write(harmless(block.decode()).encode() if shown else block)
 
     def _opened(self) -> AbstractContextManager[BinaryIO]:
         return _stdout() if self.path is None else replaced(self.path)
@@ -262,11 +264,11 @@ def _csv(names: list[str], batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]
 
 
 def _json(batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
-    """What json.dumps makes of the whole object, in blocks."""
+    """What `json_text` makes of the whole object, in blocks."""
     yield b'{"private": false, "itemsets": ['
     separator = ""
     for batch in batches:
-        yield (separator + ", ".join(json.dumps(row, ensure_ascii=False) for row in batch.to_pylist())).encode()
+        yield (separator + ", ".join(json_text(row) for row in batch.to_pylist())).encode()
         separator = ", "
     yield b"]}\n"
 
@@ -281,7 +283,7 @@ def lines_of_supports(batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
 
 
 def _field(value: object) -> object:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+    return json_text(value) if isinstance(value, list) else value
 
 
 def target(path: Path) -> Path:

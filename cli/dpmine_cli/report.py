@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from typing import TYPE_CHECKING
 
+from dpmine.markup import json_text
 from dpmine_cli.messages import as_typed, batch_begins, undoing
 from dpmine_cli.options import Format
 from dpmine_cli.output import guard, replaced
@@ -80,7 +80,7 @@ def _print_forecast(line: CommandLine, prepared: PreparedReport) -> None:
             document["windows"] = {
                 name: as_typed(said) if isinstance(said, str) else said for name, said in windows.items()
             }
-        print(json.dumps(document, ensure_ascii=False))
+        print(json_text(document))
         return
     print(f"Results are kept in '{prepared.store.folder}'.")
     print(prepared.batch)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from dpmine.itemsets.ingest.catalogue import REMARK
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.discovery import DIGITS, DISCOVER, ITEMS_PER_UNIT, Discovery, items_per_unit
 from dpmine.ledger.charging import Account
-from dpmine.markup import html_table, printable
+from dpmine.markup import html_table, json_text, printable
 from dpmine.options.explained import OF_TRANSACTIONS, explained_by
 from dpmine.options.names import LOCAL
 from dpmine.parameters import positive, probability
@@ -81,7 +80,7 @@ class DiscoveredItems:
 
     def to_json(self) -> str:
         """One JSON object, on one line."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        return json_text(self.to_dict())
 
     def to_arrow(self) -> pa.Table:
         """A pyarrow Table with the column item (int64 or string); the guarantee is metadata."""

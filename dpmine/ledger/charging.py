@@ -5,7 +5,6 @@ A dry run is checked up to its charge, which is not made. `--dry-run` of the com
 
 from __future__ import annotations
 
-import json
 import re
 from copy import copy
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from dpmine.errors import BadLedger, BadParameter, DpmineError
+from dpmine.markup import json_text
 from dpmine.privacy import ExPostGuarantee, Guarantee
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class DryRun(Exception):
             guarantee |= dict.fromkeys(_LOSSES)  # null: an ε of 0 would be perfect privacy
         asked = {"dry_run": True, "job": self.job, "guarantee": guarantee}
         foreseen = {} if self.forecast is None else {"forecast": self.forecast.to_dict()}
-        return json.dumps({**asked, "left_afterwards": self.left or None, **foreseen}, ensure_ascii=False)
+        return json_text({**asked, "left_afterwards": self.left or None, **foreseen})
 
     def __str__(self) -> str:
         foreseen = [] if self.forecast is None else [str(self.forecast)]

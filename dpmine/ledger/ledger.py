@@ -6,7 +6,6 @@ turns: each locks its row, so no charge sees an outdated total. Proof: docs/proo
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from dpmine.ledger.database import Database
 from dpmine.ledger.records import Entry, Form, Kind, dp_event, replayed
 from dpmine.ledger.results import key_mark, require_sealed
 from dpmine.ledger.tables import require_own_schema
+from dpmine.markup import json_text
 from dpmine.parameters import Number, below_one, exact_number, named, positive, truth
 from dpmine.privacy import ExPostGuarantee, Neighbors, Zcdp
 
@@ -253,7 +253,7 @@ class Ledger:
                     datasets += dp_event(entry for entry, _ in records.entries(connection, budget.dataset))
                 else:
                     datasets.append(records.exported(connection, budget))
-        return json.dumps({"datasets": datasets}, ensure_ascii=False, indent=2)
+        return json_text({"datasets": datasets}, indent=2)
 
     def excerpt(self, dataset: str) -> dict[str, Any]:
         """What `export` has of the data set `dataset`, JSON-ready. Raises BadParameter for one that was not granted."""

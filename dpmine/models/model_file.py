@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar
 import numpy as np
 
 from dpmine.errors import BadData
+from dpmine.markup import json_text
 from dpmine.parameters import exact_number, positive, probability
 from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors, Zcdp
 from dpmine.version import __version__
@@ -72,7 +73,7 @@ class SavedEstimator:
 
         check_is_fitted(self)
         document = {"format": self.model_format.name, self.model_format.kind: self.kind, **self._entries()}
-        return json.dumps(document, ensure_ascii=False, indent=2)
+        return json_text(document, indent=2)
 
     @classmethod
     def from_json(cls, text: str) -> Self:

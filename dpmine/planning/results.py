@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from dpmine.io.atomic import new_figure, picture_target, write_picture
-from dpmine.markup import ShownAsText
+from dpmine.markup import ShownAsText, json_text
 from dpmine.privacy import Neighbors, rounded_up
 from dpmine.selection.recommend import Recommendation, Shape, stylised, success_probability, usable
 
@@ -52,7 +51,7 @@ class Planned(ShownAsText, ABC):
 
     def to_json(self) -> str:
         """One JSON object, on one line."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        return json_text(self.to_dict())
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from dpmine.io.arrow import parquet_bytes
 from dpmine.io.atomic import read_file, write_atomically
 from dpmine.ledger.budget import name_and_part
 from dpmine.ledger.charging import without_passwords
+from dpmine.markup import json_text
 from dpmine.models.model_file import read_guarantee
 from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.jobs.job import key_of
@@ -171,7 +172,7 @@ class ResultsFolder:
             "day": day.isoformat(),
             "dpmine": __version__,
         }
-        text = json.dumps({**entry, "seal": _seal(entry)}, ensure_ascii=False, indent=2)
+        text = json_text({**entry, "seal": _seal(entry)}, indent=2)
         try:
             files = {f"{suffix}.parquet": parquet_bytes(table) for suffix, table in released.tables.items()}
         except OSError as error:
@@ -233,7 +234,7 @@ class ResultsFolder:
         entry in the ledger; the mark of an earlier attempt stays as it is. Raises UnreadableFile.
         """
         mark = {"format": _MARK, "job": job.content, "seal": seal}
-        text = json.dumps(mark, ensure_ascii=False, indent=2)
+        text = json_text(mark, indent=2)
         try:
             write_atomically(self.folder / _ROOM, bytes(_RESERVED), private=True)
             if not self.marks(job):

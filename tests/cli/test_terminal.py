@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from dpmine_cli.output import folded
 from hypothesis import given
 from hypothesis import strategies as st
-from support.command_line import PROGRAM, outcome_of
+from support.command_line import PROGRAM, environment, outcome_of
 from support.terminal import at_terminal, rest_of
 
 if TYPE_CHECKING:
@@ -136,3 +139,28 @@ def test_progress_honours_the_terminal(variables: dict[str, str], pattern: str) 
     assert process.wait(timeout=60) == 0
     output = rest_of(master).decode()
     assert re.fullmatch(pattern, output), output
+
+
+OF_COMMAND = {
+    "top-itemset": ["--size", "1"],
+    "supports": ["--size", "1", "--min-support", "9", "--not-private"],
+    "catalogue": [],
+}
+CONTROLS = "\x9b31m\x7f"  # no line of a catalogue has them: such items are left out of its text
+
+
+@pytest.mark.parametrize("form", ["text", "csv", "json"])
+@pytest.mark.parametrize("command", OF_COMMAND)
+def test_a_terminal_is_given_nothing_that_it_would_obey(tmp_path: Path, command: str, form: str) -> None:
+    """A catalogue has items as they are, where it is no terminal's; JSON, and lists in CSV, escape them everywhere."""
+    item = "tea\u202e" if (command, form) == ("catalogue", "text") else f"tea\u202e{CONTROLS}"
+    file = tmp_path / "sales.parquet"
+    pq.write_table(pa.table({"who": range(900), "what": [item] * 900}), file)
+    whole = [*PROGRAM, command, str(file), "--unit", "who", "--item", "what", "--format", form, *OF_COMMAND[command]]
+    process, master = at_terminal(whole)
+    shown = rest_of(master).decode()
+    assert process.wait(timeout=60) == 0, shown
+    assert all(line.expandtabs().isprintable() for line in shown.split("\r\n"))
+    assert r"\u202e" in shown
+    piped = subprocess.run(whole, capture_output=True, check=True, timeout=60, env=environment()).stdout.decode()
+    assert (item in piped) is (command == "catalogue" and form != "json")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from dpmine.io.atomic import new_figure, write_picture
-from dpmine.markup import ShownAsText
+from dpmine.markup import ShownAsText, json_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,7 +109,7 @@ class TargetReport(ShownAsText):
 
     def to_json(self) -> str:
         """One JSON object."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        return json_text(self.to_dict())
 
     def plot(self, path: str | Path) -> None:
         """Write a picture to `path` (.svg or .png): the worst pair's measured privacy profile, beside the one claimed.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.release.noise import LEVEL
 from dpmine.itemsets.release.results import drawn_rules, item_lists, listed_items
 from dpmine.itemsets.release.supports import in_order
-from dpmine.markup import html_table, printable
+from dpmine.markup import html_table, json_text, printable
 from dpmine.parameters import exact_number, named
 
 if TYPE_CHECKING:
@@ -239,7 +238,7 @@ class FrequentItemsets:
 
     def to_json(self) -> str:
         """One JSON object, on one line."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        return json_text(self.to_dict())
 
     def __str__(self) -> str:
         """The itemsets as a table, with what the list may lack and the guarantee below it."""

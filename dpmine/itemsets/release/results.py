@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.rules import about_several_baskets
 from dpmine.itemsets.release.supports import Consistency, in_order
-from dpmine.markup import html_table, printable
+from dpmine.markup import html_table, json_text, printable
 from dpmine.parameters import named, one_of
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class TopItemsets:
 
     def to_json(self) -> str:
         """One JSON object, on one line."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        return json_text(self.to_dict())
 
     def to_arrow(self) -> pa.Table:
         """A pyarrow Table: items (list), noisy_support (int64), interval (list of int64); the guarantee as metadata.

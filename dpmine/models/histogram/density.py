@@ -6,7 +6,6 @@ import: `dpmine histogram` runs without it.
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +20,7 @@ from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.exact.noise import uniforms_below, words
 from dpmine.exact.reals import uniform_below
 from dpmine.io.atomic import new_figure
+from dpmine.markup import json_text
 from dpmine.models.histogram.training import GRID_BITS, Axis, NoisyHistogram
 from dpmine.parameters import whole
 from dpmine.privacy import Guarantee, rounded_up
@@ -140,7 +140,7 @@ class Density:
 
     def to_json(self) -> str:
         """One JSON object."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        return json_text(self.to_dict())
 
     def to_arrow(self) -> pa.Table:
         """One row a bin or cell: its bounds, density, count; the guarantee is in the schema's metadata."""
@@ -152,7 +152,7 @@ class Density:
             columns |= {f"{name}lower": axis.edges[place], f"{name}upper": axis.edges[place + 1]}
         columns |= {"density": self.heights.ravel(), "count": self.counts.ravel()}
         table = pa.table({name: column.tolist() for name, column in columns.items()})
-        return table.replace_schema_metadata({"dpmine": json.dumps(self.guarantee.to_dict(), ensure_ascii=False)})
+        return table.replace_schema_metadata({"dpmine": json_text(self.guarantee.to_dict())})
 
     def __str__(self) -> str:
         cells = product(*(_intervals(axis.edges) for axis in self._axes))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.ledger.charging import ROW
+from dpmine.markup import json_text
 from dpmine.models.entries import Entries, unnamed_features
 from dpmine.models.model_file import (
     Document,
@@ -221,7 +221,7 @@ class HypothesisSelector(HypothesisClassifier[PrivateChoice]):
             "mechanism": self.mechanism_,
             **fitted,
         }
-        return json.dumps(document, ensure_ascii=False)
+        return json_text(document)
 
     @classmethod
     def from_json(cls, text: str) -> Self:

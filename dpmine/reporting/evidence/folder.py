@@ -20,6 +20,7 @@ from dpmine.errors import BadData, BadParameter, UnreadableFile
 from dpmine.io.atomic import no_guard, read_file
 from dpmine.ledger.charging import without_passwords
 from dpmine.ledger.ledger import Ledger
+from dpmine.markup import json_text
 from dpmine.reporting.document import Document
 from dpmine.reporting.evidence.facts import (
     JOBS,
@@ -233,7 +234,7 @@ def _sealed(manifest: Mapping[str, object]) -> bytes:
 
 
 def _json(document: object) -> bytes:
-    return f"{json.dumps(document, ensure_ascii=False, indent=2)}\n".encode()
+    return f"{json_text(document, indent=2)}\n".encode()
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:

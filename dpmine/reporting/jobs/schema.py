@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dpmine.markup import json_text
 from dpmine.reporting.jobs.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def job_file_schema() -> Schema:
 
 def job_file_schema_text() -> str:
     """The schema as it is printed and shipped, without the end of its last line."""
-    return json.dumps(job_file_schema(), ensure_ascii=False, indent=2)
+    return json_text(job_file_schema(), indent=2)
 
 
 def _table(description: str, properties: Schema, needed: list[str]) -> Schema:
