@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from array import array
 from collections import deque
 from decimal import Decimal
@@ -364,6 +365,43 @@ def test_values_with_methods_of_their_own_stop_no_run(odd: Any) -> None:
     units = pd.DataFrame({"who": pd.Series([*range(9), odd], dtype=object), "item": ["bread"] * 10})
     for frame in (items, units):
         assert len(dpmine.itemset_supports(frame, size=1, unit="who", item="item", min_support=9)) == 1
+
+
+class Warner:
+    """Warns in every conversion, in words that hold data."""
+
+    def __str__(self) -> str:
+        warnings.warn(CANARY, stacklevel=1)
+        return "milk"
+
+    def __iter__(self) -> Iterator[str]:
+        warnings.warn(CANARY, stacklevel=1)
+        return iter(["milk"])
+
+
+def frame_with(name: str) -> pd.DataFrame:
+    """One object in a column of 300 rows."""
+    columns: dict[str, list[Any]] = {"who": [*range(300)], "what": ["milk"] * 300, "all": [["milk"]] * 300}
+    columns[name][7] = Warner()
+    return pd.DataFrame({each: pd.Series(values, dtype=object) for each, values in columns.items()})
+
+
+@every(
+    "find",
+    [
+        lambda: dpmine.top_itemset([["milk"]] * 299 + [[Warner()]], size=1),
+        lambda: dpmine.top_itemset([["milk"]] * 299 + [Warner()], size=1),
+        lambda: dpmine.discover_items([["milk"]] * 299 + [[Warner()]]),
+        lambda: dpmine.top_itemset(frame_with("who"), unit="who", item="what", size=1),
+        lambda: dpmine.top_itemset(frame_with("what"), unit="who", item="what", size=1),
+        lambda: dpmine.top_itemset(frame_with("all"), unit="who", items="all", size=1),
+    ],
+)
+def test_warnings_of_objects_are_not_passed_on(find: Callable[[], object]) -> None:
+    with warnings.catch_warnings(record=True) as passed:
+        warnings.simplefilter("always")
+        find()
+    assert [str(each.message) for each in passed if CANARY in str(each.message)] == []
 
 
 def test_an_object_of_polars_is_rejected_by_its_type() -> None:
