@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ from support.cases import every
 from support.command_line import assert_one_error, environment, outcome_of
 
 from dpmine.itemsets.release.results import listed_items
+from dpmine.markup import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +65,7 @@ def as_csv(rows: list[dict[str, Any]]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["items", "support"])
-    writer.writerows([json.dumps(row["items"], ensure_ascii=False), row["support"]] for row in rows)
+    writer.writerows([json_text(row["items"]), row["support"]] for row in rows)
     return buffer.getvalue()
 
 
@@ -78,7 +78,7 @@ def test_blocks_are_what_the_whole_would_be(
     for form in FORMS:
         assert run(*COUNT, f"out.{form}").status == 0
     said = {form: Path(f"out.{form}").read_bytes().decode() for form in FORMS[:3]}
-    assert said["json"] == json.dumps({"private": False, "itemsets": rows}, ensure_ascii=False) + "\n"
+    assert said["json"] == json_text({"private": False, "itemsets": rows}) + "\n"
     assert said["txt"] == "".join(lines) + "(exact supports; NOT private)\n"
     assert said["csv"] == as_csv(rows)
     table = pq.read_table("out.parquet")
