@@ -77,15 +77,15 @@ def read_toy(
     catalogue: pa.Array | None,
     progress: Progress | None,
     memory: int | str | MemoryBudget | None,  # noqa: ARG001 - it has no limit
-    planned: Callable[[LayoutPlan], None] | None,
+    before_rows: Callable[[LayoutPlan], None] | None,
     exact: bool,  # noqa: ARG001 - it reads no text
 ) -> LoadedTransactions:
     """The reader of this engine: see `itemsets.read.Reader`."""
     source = open_source(data, columns)
     plan = plan_layout(source, columns)
     known, kind = declared(catalogue, source, plan)
-    if planned is not None:
-        planned(plan)
+    if before_rows is not None:
+        before_rows(plan)
     limit = MemoryBudget.of(None).whole
     baskets = read_whole(source, plan, catalogue=known, limit=limit, progress=progress or (lambda _: None))
     return LoadedTransactions(ToyBaskets(**vars(baskets)), kind, bool(plan.basket_columns))
