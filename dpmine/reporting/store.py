@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from dpmine.errors import BadData, BadParameter, UnreadableFile
+from dpmine.errors import BadData, BadLedger, BadParameter, UnreadableFile
 from dpmine.io.arrow import parquet_bytes
 from dpmine.io.atomic import read_file, write_atomically
 from dpmine.ledger.budget import name_and_part
@@ -23,7 +23,7 @@ from dpmine.reporting.jobs.job import key_of
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import date
     from pathlib import Path
 
@@ -125,7 +125,7 @@ class ResultsFolder:
 
         Raises BadData for a file that this did not write.
         """
-        path = next(iter(sorted(self.folder.glob(f"*-{job.digest}{_JSON}"))), None)
+        path = self._path(job)
         try:
             if path is not None:
                 return self._read(path, job)
@@ -197,29 +197,45 @@ class ResultsFolder:
             self.remember(job, UNSTORED)
             raise _unwritable(self.folder, error) from None
 
-    def exchange(self, jobs: Iterable[Job], dataset: str) -> None:
-        """Copy what the ledger has into the folder, and what only the folder has into the ledger.
-
-        What differs is as the ledger has it. Results that were not charged stay where they are.
-        Raises BadLedger, UnreadableFile.
-        """
+    def require_no_fork(self, jobs: Sequence[Job], dataset: str) -> None:
+        """BadLedger where the folder and the ledger have sound results of a job that differ: both are released."""
         if self.shared is None:
             return
         listed = self.shared.listed(dataset)
         for job in jobs:
-            own = str(job.charged["dataset"])
-            here = next(iter(sorted(self.folder.glob(f"*-{job.digest}{_JSON}"))), None)
+            own, here = str(job.charged["dataset"]), self._path(job)
+            if here is None or (name_and_part(own)[1], job.key) not in listed or not self._is_sound(here, job):
+                continue
+            if read_file(here) != self.shared.get(own, job.key).get(_JSON):
+                raise BadLedger(
+                    f"'{self.folder}' has another result of job {job.name!r} than the ledger, so both are released: "
+                    "the ledger is a copy that was charged apart. Restore the ledger that this folder belongs to, or "
+                    "give another `results=…` folder."
+                )
+
+    def exchange(self, jobs: Sequence[Job], dataset: str) -> None:
+        """Copy what the ledger has into the folder, and what only the folder has into the ledger.
+
+        A damaged copy is replaced. Results that were not charged stay where they are.
+        Raises as `require_no_fork`, and UnreadableFile.
+        """
+        if self.shared is None:
+            return
+        self.require_no_fork(jobs, dataset)
+        listed = self.shared.listed(dataset)
+        for job in jobs:
+            own, here = str(job.charged["dataset"]), self._path(job)
             if (name_and_part(own)[1], job.key) in listed:
                 files = self.shared.get(own, job.key)
                 if here is None or read_file(here) != files.get(_JSON):
                     self._write_files(job, here.stem if here else job.stem, files)
-            elif here is not None and self._is_sound(job):
+            elif here is not None and self._is_sound(here, job):
                 paths = [self.folder / name for name in self._files(here.stem)]
                 self.shared.put(own, job.key, {path.name.removeprefix(here.stem): read_file(path) for path in paths})
 
-    def _is_sound(self, job: Job) -> bool:
+    def _is_sound(self, path: Path, job: Job) -> bool:
         with suppress(BadData):
-            return self.find(job) is not None
+            return bool(self._read(path, job))
         return False
 
     def marks(self, job: Job) -> set[str]:
@@ -282,6 +298,9 @@ class ResultsFolder:
 
     def _marked(self, job: Job) -> list[Path]:
         return [path for path in self.folder.glob(f"*-{job.digest}.*") if path.suffix in _MARKS]
+
+    def _path(self, job: Job) -> Path | None:
+        return next(iter(sorted(self.folder.glob(f"*-{job.digest}{_JSON}"))), None)
 
     def _read(self, path: Path, job: Job) -> Stored:
         try:

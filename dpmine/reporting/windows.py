@@ -79,6 +79,7 @@ class WindowRun:
     def forecast(self, *, retry: bool) -> WindowsForecast:
         """What `run` will do, if nothing is charged or stored meanwhile. Raises as `run` before it charges anything."""
         batches: list[Batch] = []
+        self.store.require_no_fork(self._jobs_so_far(), self.recurring.terms.dataset)
         rejected, (windows, waiting) = "", self._planned(retry=retry)
         for window in windows:
             again, job_file = retry and window == self.window, self.recurring.at(window, once=not batches)
@@ -229,13 +230,16 @@ class WindowRun:
         if shared is None:
             return self._run(watch=watch, retry=retry)
         with shared.turn(dataset, _PATIENCE):
-            if charged := self._charges().amounts:
-                first, *others = self._windows(charged)
-                jobs = [job for window in others for job in self.recurring.at(window, once=False).jobs]
-                jobs += self.recurring.at(first).jobs
+            if jobs := self._jobs_so_far():
                 with self.store.lock():
                     self.store.exchange(jobs, dataset)
             return self._run(watch=watch, retry=retry)
+
+    def _jobs_so_far(self) -> list[Job]:
+        """All jobs of all windows, that do not recur once; none before the first charge."""
+        charged = self._charges().amounts
+        windows = self._windows(charged) if charged else ()
+        return [job for number, window in enumerate(windows) for job in self.recurring.at(window, once=not number).jobs]
 
     def _run(self, *, watch: Watcher, retry: bool) -> Report:
         reports: list[Report] = []

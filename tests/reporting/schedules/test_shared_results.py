@@ -297,3 +297,19 @@ def test_a_copy_of_the_ledger_from_before_the_first_charge_is_rejected(tmp_path:
     with pytest.raises(BadLedger, match="has a result of 2025-W02 that the ledger has no charge for"):
         shop.run("2025-W03")
     assert shop.charged == []
+
+
+def test_a_ledger_that_was_charged_elsewhere_replaces_no_result(tmp_path: Path) -> None:
+    sales(tmp_path / "sales.parquet", 12)
+    shop = Shop(tmp_path)
+    shop.run("2025-W03").raise_failures()
+    shutil.copy(tmp_path / "budget.db", tmp_path / "base.db")
+    shop.run("2025-W04").raise_failures()
+    shutil.copy(tmp_path / "base.db", tmp_path / "budget.db")
+    sales(tmp_path / "sales.parquet", 12, without=2)  # another release of W04, whatever the noise
+    shop.run("2025-W04", results=tmp_path / "other").raise_failures()
+    before = {path.name: path.read_bytes() for path in (tmp_path / "jobs-results").iterdir()}
+    with pytest.raises(BadLedger, match=r"has another result of job 'Pairs 2025-W04' than the ledger"):
+        shop.run("2025-W05")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "jobs-results").iterdir()} == before
+    assert shop.charged == ["2025-W03", "2025-W04"]

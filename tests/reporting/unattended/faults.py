@@ -241,6 +241,17 @@ def _older_copy(site: Site) -> Iterator[None]:
     yield
 
 
+@fault("a copy of the ledger was charged elsewhere and put back")
+def _charged_elsewhere(site: Site) -> Iterator[None]:
+    site.store.restore(site.copies[-2])
+    site.patch.chdir(site.folder)
+    window = str(site.window.before())
+    apart = site.command("report", "weekly.toml", "-o", "page.html", "--results", "apart", "--window", window)
+    assert apart.status == 0, apart
+    shutil.rmtree(site.folder / "apart")
+    yield
+
+
 @fault("an entry of the ledger was changed")
 def _changed_entry(site: Site) -> Iterator[None]:
     site.store.execute("UPDATE dpmine_history SET epsilon = '1' WHERE number = 2")
