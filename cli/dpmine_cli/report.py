@@ -117,7 +117,7 @@ def _say_outcomes(done: Report, messages: Messages) -> None:
         say(outcome.summary)
     for text in filter(None, [done.rejected, done.waiting, done.lost]):
         messages.warn(text)
-    for text in filter(None, [done.hint, done.left]):
+    for text in filter(None, [done.hint, done.left, done.ledger_end]):
         messages.notice(text)
     if not done.job_file.owner and all(outcome.error is None for outcome in done.followed):
         messages.notice('the page names no owner of the data: to name one, write owner = "…" atop the job file')

@@ -42,11 +42,14 @@ _MODEL = "-model.json"
 _JSON = ".json"
 BEGUN = ".begun"
 """Marks a job that was begun, and may have been charged, without coming to a result."""
+CHARGED = ".charged"
+"""Marks a job that was charged, without coming to a result: a ledger that has no such charge is an older copy."""
 UNSTORED = ".unstored"
 """Marks a job that came to a result that could not be stored."""
 UNREADABLE = ".unreadable"
 """Marks a recurring job that was charged, and then could not read its input."""
-_MARKS = frozenset({BEGUN, UNSTORED, UNREADABLE})
+_AFTER_CHARGE = frozenset({CHARGED, UNSTORED, UNREADABLE})
+_MARKS = _AFTER_CHARGE | {BEGUN}
 BEGUN_BEFORE = (
     "it was begun before and came to no result, and the ledger may have a charge for it (dpmine ledger history): "
     "change the job, or give `retry=True` to run it again, which is charged again."
@@ -146,14 +149,19 @@ class ResultsFolder:
             raise BadData(f"The ledger has another result for job {job.name!r}: restore a copy of it.") from None
 
     def keys(self, dataset: str) -> set[str]:
-        """Of the results in the folder that schedules of the data set have, in whatever window: as `Job.key`."""
+        """What schedules of the data set were charged, as the folder knows, in whatever window: as `Job.key`.
+
+        By results, and by marks that are made after a charge.
+        """
         found = set()
-        for path in self.folder.glob(f"*{_JSON}"):
+        for path in self.folder.glob("*.*"):
+            if path.suffix not in {_JSON, *_AFTER_CHARGE}:
+                continue
             with suppress(OSError, Altered, BadParameter):
                 entry = Document.parse(read_file(path))
                 job = entry.part("job")
                 own = job.has("window") and name_and_part(job["dataset"])[0] == name_and_part(dataset)[0]
-                if own and _checked(entry, job.entries, ()):
+                if own and (entry["format"] == _MARK or _checked(entry, job.entries, ())):
                     found.add(key_of(job.entries))
         return found
 
@@ -239,7 +247,7 @@ class ResultsFolder:
         return False
 
     def marks(self, job: Job) -> set[str]:
-        """What is remembered of a job of this content: `BEGUN`, `UNSTORED`, `UNREADABLE`."""
+        """What is remembered of a job of this content: `BEGUN`, `CHARGED`, `UNSTORED`, `UNREADABLE`."""
         return {path.suffix for path in self._marked(job)}
 
     def begin(self, job: Job, seal: str) -> None:
@@ -295,6 +303,11 @@ class ResultsFolder:
         with suppress(OSError):
             for path in self._marked(job):
                 path.replace(path.with_suffix(mark))
+
+    def remember_charge(self, job: Job) -> None:
+        """A job that was begun has been charged; what an earlier attempt left says so already, and stays."""
+        if self.marks(job) == {BEGUN}:
+            self.remember(job, CHARGED)
 
     def _marked(self, job: Job) -> list[Path]:
         return [path for path in self.folder.glob(f"*-{job.digest}.*") if path.suffix in _MARKS]

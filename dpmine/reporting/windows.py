@@ -134,16 +134,16 @@ class WindowRun:
         return tuple(ready), " ".join(reasons)
 
     def _require_no_loss(self) -> None:
-        """BadLedger where the folder has a result that the ledger has no charge for: the ledger is an older copy."""
+        """BadLedger where the folder knows of a charge that the ledger does not have, being an older copy."""
         terms, charged = self.recurring.terms, self._charges().amounts
         if Ledger(terms.ledger).known(name_and_part(terms.dataset)[0]) is None:
             return  # where there is none, the batch says so
         own = {job.key.rpartition(" ")[2] for job in self.job_file.jobs}
         keys = (key for key in self.store.keys(terms.dataset) if key.rpartition(" ")[2] in own)
-        if uncharged := sorted(key for key in keys if key not in charged):
+        if uncharged := sorted(key.partition(" ")[0] for key in keys if key not in charged):
             raise BadLedger(
-                f"'{self.store.folder}' has a result of {uncharged[0].partition(' ')[0]} that the ledger has no charge "
-                "for: an older copy of the ledger was put back. Restore a newer one, or charge what is missing "
+                f"'{self.store.folder}' knows of a charge for {uncharged[0]} that the ledger does not have: an "
+                "older copy of the ledger was put back. Restore a newer one, or charge what is missing "
                 "(dpmine.Ledger)."
             )
 

@@ -15,6 +15,7 @@ from support.schemas import problems
 
 import dpmine
 from dpmine.ledger.budget import Amount, first_grant
+from dpmine.ledger.ledger import Ledger
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.evidence import folder
 from dpmine.reporting.jobs.kinds import HistogramJob
@@ -43,6 +44,7 @@ def test_a_page_and_its_results(batch: Folder, run: outcome_of) -> None:
         "dpmine: job 'Ages': done",
         "dpmine: job 'Rule': done",
         "dpmine: ε = 96000, δ = 0.008 left for each customer",
+        f"dpmine: ledger: {Ledger('sqlite:///budget.db').budget('shop').end}",
         'dpmine: the page names no owner of the data: to name one, write owner = "…" atop the job file',
         "dpmine: the page is 'shop.html', the results are in 'jobs-results'",
     ]
@@ -195,6 +197,7 @@ def test_a_window_of_a_schedule(shop: Shop, run: outcome_of) -> None:
     assert done.lines[1:] == [
         *(f"dpmine: job 'Pairs 2025-W0{week}': done" for week in (2, 3, 4)),
         "dpmine: ε = 13000, δ = 0.013 left for each customer",
+        f"dpmine: ledger: {Ledger(shop.url).budget('shop').end}",
         'dpmine: the page names no owner of the data: to name one, write owner = "…" atop the job file',
         "dpmine: the page is 'report.html', the results are in 'jobs-results'",
     ]

@@ -241,7 +241,7 @@ def test_marks_of_failed_jobs_are_their_owners_alone(folder: Folder, monkeypatch
     """That a job failed may depend on the data, and results folders are shared."""
     monkeypatch.setattr(HistogramJob, "run", fail(BadData("no"), after_charge=True))
     folder.run(job(**AGES))
-    (mark,) = (folder.path / "results").glob("*.begun")
+    (mark,) = (folder.path / "results").glob("*.charged")
     assert mark.stat().st_mode & 0o777 == 0o600
 
 

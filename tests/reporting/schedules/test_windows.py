@@ -523,6 +523,6 @@ def test_a_result_behind_all_charged_windows_shows_an_older_ledger(shop: Shop) -
     for path in shop.path.glob("budget.db*"):
         path.unlink()
     (shop.path / "budget.db").write_bytes(copy)
-    with pytest.raises(BadLedger, match="has a result of 2025-W08 that the ledger has no charge for"):
+    with pytest.raises(BadLedger, match="knows of a charge for 2025-W08 that the ledger does not have"):
         shop.run("2025-W03")
     assert shop.charged == ["2025-W02"]
