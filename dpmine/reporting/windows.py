@@ -14,10 +14,11 @@ from dpmine.ledger.results import SharedResults
 from dpmine.reporting.batch import Report, checked_batch, run_batch, stops_later_windows
 from dpmine.reporting.forecast import WindowsForecast
 from dpmine.reporting.jobs.job import ONCE
+from dpmine.reporting.jobs.ready import CLOCK, NEWER_FILE, names_window, require_places
 from dpmine.reporting.jobs.schedule import Kept, Missed, Window, leaving_out
 from dpmine.reporting.recurring import Recurring
 from dpmine.reporting.store import UNREADABLE
-from dpmine.reporting.terms import Charges, PastWindow, Timeline
+from dpmine.reporting.terms import Charges, PastWindow, Timeline, require_no_loss
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Sequence
@@ -119,6 +120,7 @@ class WindowRun:
             elif stopped:
                 raise BadData(f"{window} is not run, and not charged: {stopped}")
             elif missing := schedule.missing(window, self.recurring.at(window, once=False).jobs):
+                self._require_places()
                 reasons += [] if late else [f"{window} is not run yet, and not charged: {missing}."]
                 late.append(window)
             elif folder := schedule.ready.empty_folder(str(window), window.first):
@@ -133,11 +135,18 @@ class WindowRun:
             raise NotReady(" ".join(reasons))
         return tuple(ready), " ".join(reasons)
 
+    def _require_places(self) -> None:
+        """UnreadableFile where the data of no window could be there, so that waiting does not help."""
+        ready = self.recurring.schedule.ready
+        paths = [path for job in self.recurring.job_file.jobs for path in job.paths if names_window(path)]
+        require_places(paths if ready.rule in {CLOCK, NEWER_FILE} else [*paths, ready.rule])
+
     def _require_no_loss(self) -> None:
         """BadLedger where the folder knows of a charge that the ledger does not have, being an older copy."""
         terms, charged = self.recurring.terms, self._charges().amounts
         if Ledger(terms.ledger).known(name_and_part(terms.dataset)[0]) is None:
-            return  # where there is none, the batch says so
+            require_no_loss(terms, self.store)
+            return
         own = {job.key.rpartition(" ")[2] for job in self.job_file.jobs}
         keys = (key for key in self.store.keys(terms.dataset) if key.rpartition(" ")[2] in own)
         if uncharged := sorted(key.partition(" ")[0] for key in keys if key not in charged):

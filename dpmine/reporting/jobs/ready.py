@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpmine.errors import BadParameter
+from dpmine.errors import BadParameter, UnreadableFile
 from dpmine.io.files import STDIN, is_glob
 from dpmine.ledger.budget import checked_name
 from dpmine.parameters import named
@@ -124,6 +124,20 @@ def path_at(name: str, path: str, window: str, first: date) -> str:
         if found[1] not in known:
             raise BadParameter(f"{name} knows {{window}}, {{year}}, {{month}} and {{day}}, and no {found[0]}.")
     return _PLACES.sub(lambda found: known[found[1]], path)
+
+
+def require_places(paths: Iterable[str]) -> None:
+    """UnreadableFile where a folder does not exist that lies before everything in braces: no window can be there.
+
+    A feed that is late is no such case, but a folder that is not mounted or is misspelled is. Paths of other machines
+    are not looked at.
+    """
+    for path in paths:
+        folder = os.path.dirname(path.partition("{")[0])  # noqa: PTH120 - "" where nothing is fixed
+        if folder and "://" not in path and not Path(folder).is_dir():
+            raise UnreadableFile(
+                f"There is no folder '{folder}', in which '{path}' is looked for: mount it, or correct the job file."
+            )
 
 
 def names_window(path: str) -> bool:

@@ -12,7 +12,7 @@ import pytest
 from reporting.schedules.weeks import PAIRS, Shop, sales
 from reporting.test_page import Page
 
-from dpmine.errors import BadParameter, DpmineError, NotReady
+from dpmine.errors import BadLedger, BadParameter, DpmineError, NotReady, UnreadableFile
 from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.page.render import render
@@ -99,11 +99,23 @@ def test_windows_that_are_ready_are_run_and_the_others_later(shop: Shop) -> None
 )
 def test_a_partition_must_be_there(shop: Shop, rule: str, path: str) -> None:
     shop.schedule["ready"] = rule
+    with pytest.raises(UnreadableFile, match=f"There is no folder '{rule.partition('/')[0]}', in which"):
+        shop.run("2025-W02")
+    (shop.path / rule.partition("/")[0]).mkdir()
     with pytest.raises(NotReady, match=f"there is no '{path}'"):
         shop.run("2025-W02")
     (shop.path / path).mkdir(parents=True)
     shop.run("2025-W02").raise_failures()
     assert shop.charged == ["2025-W02"]
+
+
+def test_a_lost_ledger_is_named_before_a_feed_that_is_late(shop: Shop) -> None:
+    shop.schedule["ready"] = "{window}.done"
+    (shop.path / "2025-W02.done").touch()
+    shop.run("2025-W02").raise_failures()
+    (shop.path / "budget.db").unlink()
+    with pytest.raises(BadLedger, match="which the ledger does not know: restore"):
+        shop.run("2025-W03")
 
 
 def nothing(_folder: Path) -> None:

@@ -63,6 +63,13 @@ def _late(site: Site) -> Iterator[None]:
     site.deliver()
 
 
+@fault("the folder of all feeds is gone, such as a mount")
+def _unmounted(site: Site) -> Iterator[None]:
+    (site.root / "sales").rename(site.root / "away")
+    yield
+    (site.root / "away").rename(site.root / "sales")
+
+
 @fault("the feed is an empty folder")
 def _empty_folder(site: Site) -> Iterator[None]:
     shutil.rmtree(site.feed)
@@ -195,6 +202,14 @@ def _damaged_result(site: Site) -> Iterator[None]:
 def _lost(site: Site) -> Iterator[None]:
     site.store.lose()
     yield
+
+
+@fault("the ledger is lost, and the feed is late")
+def _lost_and_late(site: Site) -> Iterator[None]:
+    site.store.lose()
+    shutil.rmtree(site.feed)
+    yield
+    site.deliver()
 
 
 @fault("the ledger and the results are lost")
