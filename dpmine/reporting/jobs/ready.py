@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 CLOCK, NEWER_FILE = "clock", "newer-file"
 _PLACES = re.compile(r"\{([^{}]*)\}")
 _WINDOW, _DATES = "window", ("year", "month", "day")
+_SQL = ("query", "where", "database", "parts")
+_IN_SQL = re.compile(r"\{(window|year|month|day|start|end)\}")
+"""Other braces may belong to the database's language."""
 
 
 class OnEmpty(StrEnum):
@@ -154,6 +157,18 @@ def require_no_window(jobs: Iterable[Job]) -> None:
                 f"{found[0]} in the input of job {job.name!r} is for files with a [schedule]: write one, or the path "
                 "itself."
             )
+
+
+def require_plain_conditions(jobs: Iterable[Job]) -> None:
+    """BadParameter where a query or a condition names a window in braces: it would be run as it stands, and charged."""
+    for job in jobs:
+        for name in _SQL:
+            found = _IN_SQL.search(str(job.options.get(name, "")))
+            if found:
+                raise BadParameter(
+                    f"{found[0]} in {name} of job {job.name!r} is not replaced: leave it out. With a [schedule], the "
+                    "rows of the window are read by its column, also of a query. Paths of inputs may name the window."
+                )
 
 
 def _is_data(path: Path, folder: Path) -> bool:
