@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 _PATIENCE = 3600  # seconds, for a run on another machine
+_MOST_CAUGHT_UP = 12  # windows; more are rather a clock that is wrong
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,13 @@ class WindowRun:
         recurring: the jobs, and their schedule.
         store: where their results are.
         window: the one that is asked for.
+        by_clock: whether the clock chose it.
     """
 
     recurring: Recurring
     store: ResultsFolder
     window: Window
+    by_clock: bool = False
 
     @classmethod
     def of(
@@ -67,7 +70,7 @@ class WindowRun:
         if job_file.schedule.kept is Kept.LEDGER:
             store = replace(store, shared=SharedResults(job_file.terms.ledger))
         day = today or datetime.now(UTC).astimezone().date()
-        run = cls(recurring, store, job_file.schedule.window(window, day))
+        run = cls(recurring, store, job_file.schedule.window(window, day), window is None)
         if window is None:
             run._require_clock()
         return run
@@ -105,7 +108,8 @@ class WindowRun:
     def _planned(self, *, retry: bool) -> tuple[tuple[Window, ...], str]:
         """The windows that are run, in order, and why others are not, or "".
 
-        Raises NotReady where none is run, BadData where one would be read as one before it could not be.
+        Raises NotReady where none is run, BadData where one would be read as one before it could not be. Raises
+        BadParameter where the clock must be wrong.
         Those that are stored already, or failed and are not run again, need nothing to be there.
         """
         ready: list[Window] = []
@@ -131,9 +135,20 @@ class WindowRun:
         if len(late) > 1:
             others = f"are {len(late) - 1} later ones, up to {late[-1]}" if len(late) > 2 else f"is {late[-1]}"
             reasons.insert(1, f"Nor {others}.")
+        self._require_few(ready)
         if not ready:
             raise NotReady(" ".join(reasons))
         return tuple(ready), " ".join(reasons)
+
+    def _require_few(self, windows: Sequence[Window]) -> None:
+        """BadParameter where the clock alone says that more windows were missed than a run catches up with."""
+        if self.by_clock and len(windows) > _MOST_CAUGHT_UP + 1 and self._charges().amounts:
+            first, last = windows[0], windows[-1]
+            raise BadParameter(
+                f"By the clock of this machine {len(windows)} windows are to be run, from {first} to {last}, and a run "
+                f"by the clock catches up with {_MOST_CAUGHT_UP} at most, so nothing was charged: set the "
+                f"clock. If it is right, name the last window that is to be run with `window='{last}'`."
+            )
 
     def _require_places(self) -> None:
         """UnreadableFile where the data of no window could be there, so that waiting does not help."""

@@ -246,3 +246,26 @@ def test_a_newer_file_behind_a_link_counts(shop: Shop) -> None:
     shop.run("2025-W02").raise_failures()
     stamp(shop.path / "elsewhere" / "sales.parquet", "2025-01-14")
     assert isinstance(shop.fails("2025-W03"), NotReady)
+
+
+def test_a_clock_that_is_far_ahead_charges_nothing(shop: Shop) -> None:
+    """With data or without: nothing but the clock says that a window has ended."""
+    shop.schedule |= {"ready": "clock", "runs": 60}
+    shop.terms |= {"epsilon": 60000, "delta": 0.06}
+    shop.run("2025-W02").raise_failures()
+    store, job_file = ResultsFolder(shop.path / "jobs-results"), read_job_file(shop.write())
+
+    def by_clock(day: date) -> WindowRun:
+        made = WindowRun.of(job_file, store, None, today=day)
+        assert made is not None
+        return made
+
+    assert len(by_clock(date(2025, 4, 14)).forecast(retry=False).batches) == 13  # W03 to W15
+    too_far = by_clock(date(2025, 4, 21))
+    said = "14 windows are to be run, from 2025-W03 to 2025-W16, and a run by the clock catches up with 12"
+    with pytest.raises(BadParameter, match=said):
+        too_far.forecast(retry=False)
+    with pytest.raises(BadParameter, match=said):
+        too_far.run(watch=lambda *_: None, retry=False)
+    assert shop.charged == ["2025-W02"]
+    assert len(shop.run("2025-W16").others) == 13

@@ -118,6 +118,15 @@ def _ahead(site: Site) -> Iterator[None]:
     site.clock(0)
 
 
+@fault('the clock is far ahead, with `ready = "clock"`')
+def _far_ahead(site: Site) -> Iterator[None]:
+    site.write(ready='ready = "clock"', on_empty="")
+    site.clock(13 * 7)
+    yield
+    site.write()
+    site.clock(0)
+
+
 @fault("the clock is behind")
 def _behind(site: Site) -> Iterator[None]:
     site.clock(-21)
