@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, NotReady
-from dpmine.ledger.budget import name_and_part
+from dpmine.ledger.budget import WHOLE, Amount, name_and_part
 from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.results import SharedResults
 from dpmine.reporting.batch import Report, checked_batch, run_batch, stops_later_windows
@@ -23,6 +24,7 @@ from dpmine.reporting.terms import Charges, PastWindow, Timeline, require_no_los
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Sequence
 
+    from dpmine.ledger.budget import Budget
     from dpmine.reporting.batch import JobOutcome, Watcher
     from dpmine.reporting.jobs.file import JobFile
     from dpmine.reporting.jobs.job import Job
@@ -95,7 +97,24 @@ class WindowRun:
                 rejected = _rejection(window, error)
                 break
         left = self._left_after(windows[: len(batches)])
-        return WindowsForecast(tuple(batches), rejected, waiting, self._lost(), left)
+        affordable = self._affordable(batches[-1].afterwards, left)
+        return WindowsForecast(tuple(batches), rejected, waiting, self._lost(), left, affordable)
+
+    def _affordable(self, budget: Budget, left: int) -> int:
+        """How many of the windows that the schedule has left the ledger's budget affords, whatever else was charged."""
+        charge, disjoint = self.recurring.window_charge, self.recurring.schedule.disjoint_units
+        part = str(self.window.following()) if disjoint else WHOLE
+
+        def exceeds(windows: int) -> bool:
+            try:
+                budget.charging(part, Amount(*(number * windows for number in charge)))
+            except BudgetExceeded:
+                return True
+            return False
+
+        if disjoint:  # each has a part of its own
+            return 0 if exceeds(1) else left
+        return bisect_left(range(1, left + 1), x=True, key=exceeds)
 
     def _left_after(self, windows: Iterable[Window]) -> int:
         """How many windows of `runs` may still be run after these."""
