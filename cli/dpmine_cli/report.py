@@ -48,7 +48,10 @@ def report(line: CommandLine) -> None:
         line.messages.notice(as_keys(text))
     line.messages.not_again(prepared.batch.notices)
     if line.dry_run:
+        from dpmine.reporting.forecast import raise_foreseen
+
         _print_forecast(line, prepared)
+        raise_foreseen(prepared.batch)
         return
     from dpmine.reporting.page.render import render
 
@@ -83,7 +86,7 @@ def _print_forecast(line: CommandLine, prepared: PreparedReport) -> None:
         print(json.dumps(document, ensure_ascii=False))
         return
     print(f"Results are kept in '{prepared.store.folder}'.")
-    print(prepared.batch)
+    print(as_typed(str(prepared.batch)))
 
 
 def _answer(line: CommandLine) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpmine.errors import BadData, BudgetExceeded, NotReady
 from dpmine.ledger.budget import Amount, composed, in_part, name_and_part
 from dpmine.markup import ShownAsText
 from dpmine.privacy import short
@@ -86,6 +87,22 @@ class WindowsForecast(ShownAsText):
             f"The schedule has {self.windows_left} windows left then, and the ledger affords {self.affordable}: other "
             "runs used the budget. Grant a larger one (dpmine ledger grant), or plan for the earlier end."
         )
+
+
+def raise_foreseen(checked: Batch | WindowsForecast) -> None:
+    """The error with which a run would end that does what was forecast; as `Report.raise_failures`."""
+    batches = checked.batches if isinstance(checked, WindowsForecast) else (checked,)
+    if failed := [repr(step.job.name) for batch in batches for step in batch.steps if step.failed]:
+        raise BadData(
+            f"{', '.join(failed)}: begun before, without a result. To run it again, which is charged once more, give "
+            "`retry=True`."
+        )
+    if not isinstance(checked, WindowsForecast):
+        return
+    reasons = {BudgetExceeded: checked.rejected, NotReady: checked.waiting, BadData: checked.lost}
+    for kind, reason in reasons.items():
+        if reason:
+            raise kind(reason)
 
 
 def forecast_document(checked: Batch | WindowsForecast) -> Document:

@@ -235,6 +235,29 @@ def test_a_dry_run_as_json(shop: Shop, run: outcome_of) -> None:
     assert "--format is for --dry-run" in assert_one_error(run("report", "jobs.toml", "--format", "json"))
 
 
+def test_a_dry_run_ends_with_the_status_of_the_run(
+    shop: Shop, run: outcome_of, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Too early for a window, a window that was lost, and what is typed about it."""
+    shop.schedule |= {"runs": 5, "ready": "{window}.done", "start": "2025-W02"}
+    shop.write()
+    (shop.path / "2025-W02.done").touch()
+    asked = ["report", "jobs.toml", "--window"]
+    early = run(*asked, "2025-W03", "--dry-run", "--format", "json")
+    assert early.status == 4
+    assert "there is no '2025-W03.done'" in json.loads(early.out)["windows"]["waiting"]
+    with monkeypatch.context() as patch:
+        patch.setattr("dpmine.itemsets.top.answer", lambda *_, **__: 1 / 0)
+        assert run(*asked, "2025-W02").status not in {0, 4}
+    (shop.path / "2025-W03.done").touch()
+    for window in ("2025-W02", "2025-W03"):
+        dry = run(*asked, window, "--dry-run")
+        assert dry.status == 2
+        assert "--retry" in dry.lines[-1]
+    assert "--window 2025-W02 with --retry" in dry.out
+    assert run(*asked, "2025-W03").status == 2
+
+
 def test_a_dry_run_as_json_without_a_schedule(batch: Folder, run: outcome_of) -> None:
     found = json.loads(run("report", "jobs.toml", "--dry-run", "--format", "json").out)
     assert problems("report_dry_run", found) == []
