@@ -72,7 +72,11 @@ class WindowRun:
         if job_file.schedule.kept is Kept.LEDGER:
             store = replace(store, shared=SharedResults(job_file.terms.ledger))
         day = today or datetime.now(UTC).astimezone().date()
-        run = cls(recurring, store, job_file.schedule.window(window, day), window is None)
+        try:
+            asked = job_file.schedule.window(window, day)
+        except BudgetExceeded as error:
+            raise BudgetExceeded(f"{error}{_still_open(recurring, store, day)}") from None
+        run = cls(recurring, store, asked, window is None)
         if window is None:
             run._require_clock()
         return run
@@ -369,6 +373,22 @@ def _first(outcome: JobOutcome, others: Sequence[Report]) -> JobOutcome:
         return outcome
     attempts = [each for report in others for each in report.outcomes if each.job.key == outcome.job.key]
     return next((each for each in attempts if each.result is not None or each.charged), outcome)
+
+
+def _still_open(recurring: Recurring, store: ResultsFolder, day: date) -> str:
+    """Which windows of a schedule that has ended have data and were not run, and how to run them; "" for none."""
+    schedule, current = recurring.schedule, Window.containing(day, recurring.schedule.every)
+    run = WindowRun(recurring, store, schedule.windows(schedule.start or current, current)[-1])
+    charged = run._charges().amounts  # noqa: SLF001 - of this module
+    names = [
+        window
+        for window in run._awaited(charged)  # noqa: SLF001 - as above
+        if run._has_work(window, charged) and not schedule.missing(window, recurring.at(window, once=False).jobs)  # noqa: SLF001
+    ]
+    if not names:
+        return ""
+    listed = ", ".join(map(str, names)) if len(names) < 4 else f"{len(names)} from {names[0]} to {names[-1]}"
+    return f" Still open, and within its budget: {listed}. To run them: `window='{names[-1]}'`."
 
 
 def _again(windows: Iterable[Window]) -> str:

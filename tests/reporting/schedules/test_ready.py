@@ -12,7 +12,7 @@ import pytest
 from reporting.schedules.weeks import PAIRS, Shop, sales
 from reporting.test_page import Page
 
-from dpmine.errors import BadLedger, BadParameter, DpmineError, NotReady, UnreadableFile
+from dpmine.errors import BadLedger, BadParameter, BudgetExceeded, DpmineError, NotReady, UnreadableFile
 from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.page.render import render
@@ -269,3 +269,17 @@ def test_a_clock_that_is_far_ahead_charges_nothing(shop: Shop) -> None:
         too_far.run(watch=lambda *_: None, retry=False)
     assert shop.charged == ["2025-W02"]
     assert len(shop.run("2025-W16").others) == 13
+
+
+def test_the_end_of_a_schedule_names_windows_that_were_not_run(shop: Shop) -> None:
+    shop.schedule |= {"ready": "clock", "runs": 3, "start": "2025-W02"}
+    shop.terms |= {"epsilon": 3000, "delta": 0.003}
+    shop.run("2025-W02").raise_failures()
+    store = ResultsFolder(shop.path / "jobs-results")
+    said = r"behind the last one: .* Still open, and within its budget: 2025-W03, 2025-W04\. To run them: `window="
+    with pytest.raises(BudgetExceeded, match=said):
+        WindowRun.of(read_job_file(shop.write()), store, None, today=date(2025, 2, 3))
+    shop.run("2025-W04").raise_failures()
+    with pytest.raises(BudgetExceeded, match=r"a budget of its own\.$"):
+        WindowRun.of(read_job_file(shop.write()), store, None, today=date(2025, 2, 3))
+    assert shop.charged == ["2025-W02", "2025-W03", "2025-W04"]
