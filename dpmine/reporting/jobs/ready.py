@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 CLOCK, NEWER_FILE = "clock", "newer-file"
 _PLACES = re.compile(r"\{([^{}]*)\}")
+_MARK_FILE = re.compile(r"(^|/)[._][^/]*$|\.[A-Za-z]+$")
+"""A path that ends like a mark: _SUCCESS, .done, week.ok."""
 _WINDOW, _DATES = "window", ("year", "month", "day")
 _SQL = ("query", "where", "database", "parts")
 _IN_SQL = re.compile(r"\{(window|year|month|day|start|end)\}")
@@ -77,6 +79,11 @@ class Readiness:
             raise BadParameter(
                 "on_empty = 'stop' is for windows whose folder is named in ready, such as 'sales/week={window}': "
                 "whether a window has rows is private, and only whether its folder has files can be public."
+            )
+        if ready.on_empty is OnEmpty.STOP and _MARK_FILE.search(ready.rule):
+            raise BadParameter(
+                f"on_empty = 'stop' is for a ready that names a folder, and {ready.rule!r} names a file: leave "
+                "on_empty out, because a mark says that the export has ended."
             )
         return ready
 

@@ -283,3 +283,11 @@ def test_the_end_of_a_schedule_names_windows_that_were_not_run(shop: Shop) -> No
     with pytest.raises(BudgetExceeded, match=r"a budget of its own\.$"):
         WindowRun.of(read_job_file(shop.write()), store, None, today=date(2025, 2, 3))
     assert shop.charged == ["2025-W02", "2025-W03", "2025-W04"]
+
+
+@pytest.mark.parametrize("rule", ["sales/week={window}/_SUCCESS", "exports/{window}.done", "_{window}"])
+def test_a_mark_is_no_folder_that_may_be_empty(shop: Shop, rule: str) -> None:
+    """Said before the mark is there: the job file shows it."""
+    shop.schedule |= {"ready": rule, "on_empty": "stop"}
+    with pytest.raises(BadParameter, match=r"a ready that names a folder, and '.*' names a file: leave on_empty"):
+        shop.run("2025-W02")
