@@ -350,7 +350,19 @@ def _seal(entry: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
 
 
+_REASONS = {
+    errno.EROFS: "it is read-only",
+    errno.EACCES: "this user may not",
+    errno.EPERM: "this user may not",
+    errno.ENOENT: "the folder that it lies in does not exist",
+    errno.ENOTDIR: "a part of its path is a file",
+    errno.EEXIST: "it is a file",
+}
+
+
 def _unwritable(folder: Path, error: OSError | None = None) -> UnreadableFile:
     if error is not None and error.errno in _FULL:
         return UnreadableFile(f"The disk of '{folder}' is full: free some space, then run the same command again.")
-    return UnreadableFile(f"Cannot write to '{folder}': name a folder that can be written with `results=…`.")
+    reason = _REASONS.get(error.errno or 0, "") if error else "" if folder.parent.is_dir() else _REASONS[errno.ENOENT]
+    why = f" ({reason})" if reason else ""
+    return UnreadableFile(f"Cannot write to '{folder}'{why}: name a folder that can be written with `results=…`.")

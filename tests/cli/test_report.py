@@ -162,7 +162,10 @@ BAD = [
     (["jobs.toml", "-o", "report.pdf"], "The page is HTML only: end its name in .html"),
     (["jobs.toml", "--dry-run", "-o", "jobs.toml"], "--output names the job file"),
     (["jobs.toml", "--results", ".", "-o", "report.html"], "would lie among the results"),
-    (["jobs.toml", "--results", "none/kept"], "Cannot write to 'none/kept'"),
+    (
+        ["jobs.toml", "--results", "none/kept"],
+        "Cannot write to 'none/kept' (the folder that it lies in does not exist)",
+    ),
 ]
 
 
