@@ -31,7 +31,6 @@ from dpmine.reporting.store import (
     BEGUN,
     BEGUN_BEFORE,
     CHARGED,
-    CHARGED_BEFORE,
     NOT_STORED,
     UNREAD_BEFORE,
     UNREADABLE,
@@ -338,7 +337,7 @@ def _outcome(
     if step.stored is not None:
         return JobOutcome(step.job, step.guarantee, step.stored, reused=True)
     if step.failed:
-        why = UNREAD_BEFORE if UNREADABLE in store.marks(step.job) else CHARGED_BEFORE
+        why = UNREAD_BEFORE if UNREADABLE in store.marks(step.job) else store.why_charged(step.job)
         return JobOutcome(step.job, step.guarantee, None, error=BadData(why if step.job.key else BEGUN_BEFORE))
     progress(0.0)
     before = _budget(account.ledger, account.dataset)
@@ -349,7 +348,7 @@ def _outcome(
     except Exception as error:  # noqa: BLE001 - the others' results must not be lost with this one
         charged = before is None or before != _budget(account.ledger, account.dataset)
         if isinstance(error, AlreadyCharged):  # by another run, whose result is not here
-            error, charged = BadData(CHARGED_BEFORE), False
+            error, charged = BadData(store.why_charged(step.job)), False
         if charged and step.job.key and stops_later_windows(step.job, error):
             store.remember(step.job, UNREADABLE)
         elif charged and UNREADABLE in marked:  # its input could be read this time

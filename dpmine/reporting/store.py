@@ -312,6 +312,16 @@ class ResultsFolder:
     def _marked(self, job: Job) -> list[Path]:
         return [path for path in self.folder.glob(f"*-{job.digest}.*") if path.suffix in _MARKS]
 
+    def why_charged(self, job: Job) -> str:
+        """What to do about a recurring job that was charged and has no result here; the ledger has those of others."""
+        if self.shared is None:
+            return CHARGED_BEFORE
+        window = f"`window='{job.scheduled.window}'` with " if job.scheduled and job.in_window else ""
+        return (
+            "the ledger has a charge for it, and no result: it stopped after the charge. To run it again, which is "
+            f"charged again, give {window}`retry=True`."
+        )
+
     def _path(self, job: Job) -> Path | None:
         return next(iter(sorted(self.folder.glob(f"*-{job.digest}{_JSON}"))), None)
 

@@ -183,7 +183,7 @@ def test_a_crash_after_the_charge_is_not_charged_again(shop: Shop, monkeypatch: 
             shop.run("2025-W03")
     error = shop.fails("2025-W03")
     assert isinstance(error, BadData)
-    assert "the ledger has a charge for it, and the results folder no result" in error.__notes__[0]
+    assert "the ledger has a charge for it, and no result: it stopped after" in error.__notes__[0]
     report = shop.run("2025-W04")  # the others go on
     with pytest.raises(BadData, match="without a result: 'Pairs 2025-W03'"):
         report.raise_failures()
