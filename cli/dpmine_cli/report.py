@@ -48,7 +48,10 @@ def report(line: CommandLine) -> None:
         line.messages.notice(as_keys(text))
     line.messages.not_again(prepared.batch.notices)
     if line.dry_run:
+        from dpmine.reporting.forecast import raise_foreseen
+
         _print_forecast(line, prepared)
+        raise_foreseen(prepared.batch)
         return
     from dpmine.reporting.page.render import render
 
@@ -83,7 +86,7 @@ def _print_forecast(line: CommandLine, prepared: PreparedReport) -> None:
         print(json_text(document))
         return
     print(f"Results are kept in '{prepared.store.folder}'.")
-    print(prepared.batch)
+    print(as_typed(str(prepared.batch)))
 
 
 def _answer(line: CommandLine) -> None:
@@ -117,7 +120,7 @@ def _say_outcomes(done: Report, messages: Messages) -> None:
         say(outcome.summary)
     for text in filter(None, [done.rejected, done.waiting, done.lost]):
         messages.warn(text)
-    for text in filter(None, [done.hint, done.left]):
+    for text in filter(None, [done.hint, done.left, done.ledger_end]):
         messages.notice(text)
     if not done.job_file.owner and all(outcome.error is None for outcome in done.followed):
         messages.notice('the page names no owner of the data: to name one, write owner = "…" atop the job file')

@@ -268,6 +268,11 @@ class Budget:
         root = decimal_below(below(exact_ball(2 * left.rho).sqrt, _BITS), _DIGITS) if left.rho > 0 else Fraction(0)
         return replace(left, epsilon=root, delta=left.approximate_delta)
 
+    @property
+    def end(self) -> str:
+        """How the history ends, in words: to be kept elsewhere, and compared with restored copies."""
+        return f"{self.dataset!r} ends at entry {self.entries} with the seal {self.seal[:16]}…"
+
     def left_of(self, dataset: str) -> str:
         """What may still be charged to `dataset`, such as "shop" or "shop/north", in decimals."""
         return self.remaining_of(name_and_part(dataset)[1]).shown(self.accounting, short)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, func, insert, select, union, update
 
 from dpmine.errors import BadLedger, BadParameter, DpmineError
+from dpmine.exact.bits import SystemBits
 from dpmine.ledger.budget import START, WHOLE, Accounting, Amount, Budget, Parts
 from dpmine.ledger.tables import DATASETS, HISTORY, SPENT, VERSION
 from dpmine.privacy import Neighbors, float_above
@@ -72,6 +73,7 @@ class Entry:
             finer: the time between two entries would show how long a run took on the data.
         accounting: as it was then.
         rho, approximate_delta: the amount under zCDP; of a grant, the total, "0" under basic accounting.
+        nonce: 128 random bits, so that copies that were charged apart have different seals.
     """
 
     dataset: str
@@ -89,6 +91,7 @@ class Entry:
     accounting: str
     rho: str
     approximate_delta: str
+    nonce: str
 
     @property
     def amount(self) -> Amount:
@@ -203,6 +206,7 @@ def append(
         reservation=reservation,
         job=job,
         time=_written_at(connection, budget.dataset, reservation),
+        nonce=f"{SystemBits().take(128):032x}",
     )
     after = replace(budget, entries=entry.number, seal=entry.seal(budget.seal))
     connection.execute(insert(HISTORY), {**asdict(entry), "seal": after.seal})

@@ -75,7 +75,7 @@ HISTORY = Table(
     Column("number", Integer, primary_key=True),
     *_filled(kind=_NAME, part=_NAME, epsilon=_NUMBER, delta=_NUMBER, reservation=Integer),
     *_filled(unit=_NAME, neighbors=_NAME, parts=_NAME, job=Text, time=_NAME, seal=_SEAL),
-    *_filled(accounting=_NAME, rho=_NUMBER, approximate_delta=_NUMBER),
+    *_filled(accounting=_NAME, rho=_NUMBER, approximate_delta=_NUMBER, nonce=_NAME),
 )
 """One row an entry. An index finds the settlement of a reservation, of which there is at most one."""
 Index(

@@ -30,7 +30,7 @@ from dpmine.reporting.jobs.schedule import leaving_out
 from dpmine.reporting.store import (
     BEGUN,
     BEGUN_BEFORE,
-    CHARGED_BEFORE,
+    CHARGED,
     NOT_STORED,
     UNREAD_BEFORE,
     UNREADABLE,
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from dpmine.ledger.budget import Budget, Parts
+    from dpmine.ledger.ledger import Receipt
     from dpmine.privacy import Guarantee
     from dpmine.reporting.jobs.file import BudgetTerms, JobFile
     from dpmine.reporting.jobs.job import Job
@@ -162,6 +163,11 @@ class Report(ShownAsText):
         return f"{self.budget.left_of(dataset)} left for each {self.unit}{in_part(dataset)}"
 
     @property
+    def ledger_end(self) -> str:
+        """How the ledger ends after the last charge, to compare restored copies with; "" where it could not be read."""
+        return "" if self.budget is None else f"ledger: {self.budget.end}"
+
+    @property
     def followed(self) -> tuple[JobOutcome, ...]:
         """Everything that the run did, in order."""
         return (*self.others, *self.outcomes)
@@ -169,6 +175,7 @@ class Report(ShownAsText):
     def __str__(self) -> str:
         outcomes = [outcome.summary for outcome in self.followed]
         said = [self.checked, self.granted, *outcomes, self.hint, self.rejected, self.waiting, self.lost, self.left]
+        said.append(self.ledger_end)
         return "\n".join(filter(None, said))
 
     @property
@@ -254,7 +261,10 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
             _outcome(
                 step,
                 store,
-                Account(_ledger(ledger, step, retry=retry), terms.dataset),
+                Account(
+                    _NotingLedger(_ledger(ledger, step, retry=retry), partial(store.remember_charge, step.job)),
+                    terms.dataset,
+                ),
                 day,
                 partial(watch, number, step.job),
             )
@@ -291,6 +301,23 @@ def _ledger(ledger: Ledger, step: Step, *, retry: bool) -> Ledger:
     return ledger if scheduled is None else KeyedLedger(ledger, step.job.key, again=retry, title=scheduled.title)
 
 
+class _NotingLedger(Ledger):
+    """A ledger that does something after each charge: from then on, a copy without it is known to be older."""
+
+    def __init__(self, ledger: Ledger, note: Callable[[], None]) -> None:
+        self._database, self._ledger, self._note = ledger._database, ledger, note  # noqa: SLF001 - as `KeyedLedger`
+
+    def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:
+        """As that of the ledger."""
+        receipt = self._ledger.charge(dataset, guarantee, job=job)
+        self._note()
+        return receipt
+
+    def after(self, dataset: str, guarantee: Guarantee) -> Budget:
+        """As that of the ledger."""
+        return self._ledger.after(dataset, guarantee)
+
+
 def _budget(ledger: Ledger | None, dataset: str) -> Budget | None:
     """The budget, or None: what was released must not be lost with the ledger."""
     with suppress(BadLedger):
@@ -310,7 +337,7 @@ def _outcome(
     if step.stored is not None:
         return JobOutcome(step.job, step.guarantee, step.stored, reused=True)
     if step.failed:
-        why = UNREAD_BEFORE if UNREADABLE in store.marks(step.job) else CHARGED_BEFORE
+        why = UNREAD_BEFORE if UNREADABLE in store.marks(step.job) else store.why_charged(step.job)
         return JobOutcome(step.job, step.guarantee, None, error=BadData(why if step.job.key else BEGUN_BEFORE))
     progress(0.0)
     before = _budget(account.ledger, account.dataset)
@@ -321,11 +348,11 @@ def _outcome(
     except Exception as error:  # noqa: BLE001 - the others' results must not be lost with this one
         charged = before is None or before != _budget(account.ledger, account.dataset)
         if isinstance(error, AlreadyCharged):  # by another run, whose result is not here
-            error, charged = BadData(CHARGED_BEFORE), False
+            error, charged = BadData(store.why_charged(step.job)), False
         if charged and step.job.key and stops_later_windows(step.job, error):
             store.remember(step.job, UNREADABLE)
         elif charged and UNREADABLE in marked:  # its input could be read this time
-            store.remember(step.job, BEGUN)
+            store.remember(step.job, CHARGED)
         if not (charged or marked):  # else the mark stays, against a second charge
             with suppress(OSError):  # the error that is reported matters more
                 store.forget(step.job)
@@ -347,7 +374,7 @@ def _step(job: Job, store: ResultsFolder, charges: Charges, budget: Budget | Non
     if not job.guarantee.private:
         raise NotPrivate("a report has private results only; leave out what is not.")
     # What was begun may not have been charged, and of recurring jobs the ledger knows.
-    begun = BEGUN in marks and (budget is None or store.seal_before(job) != budget.seal)
+    begun = CHARGED in marks or (BEGUN in marks and (budget is None or store.seal_before(job) != budget.seal))
     failed = not retry and job.key in charges.amounts if job.key else begun
     if job.scheduled and not failed and (job.scheduled.window, job.scheduled.title) in charges.replaced:
         raise BadParameter(CHANGED)

@@ -100,7 +100,7 @@ def _checked(terms: BudgetTerms) -> str:
     if not ledger.exists():
         return ""
     number, budget = ledger.verify(), ledger.known(name)
-    end = "" if budget is None else f"; {name!r} ends at entry {budget.entries} with the seal {budget.seal[:16]}…"
+    end = "" if budget is None else f"; {budget.end}"
     return f"ledger: {entries_as_written(number)}{end}"
 
 

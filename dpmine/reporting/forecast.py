@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpmine.errors import BadData, BudgetExceeded, NotReady
 from dpmine.ledger.budget import Amount, composed, in_part, name_and_part
 from dpmine.markup import ShownAsText
 from dpmine.privacy import short
@@ -27,6 +28,7 @@ class WindowsForecast(ShownAsText):
         waiting: why windows are not run for which it is too early; "" for none.
         lost: which jobs of other windows were charged and have no result; "" for none.
         windows_left: how many windows the schedule has beyond those that were charged, or are run.
+        affordable: how many of these the ledger's budget affords.
     """
 
     batches: tuple[Batch, ...]
@@ -34,6 +36,7 @@ class WindowsForecast(ShownAsText):
     waiting: str = ""
     lost: str = ""
     windows_left: int = 0
+    affordable: int = 0
 
     @property
     def charges(self) -> tuple[tuple[str, Amount], ...]:
@@ -72,7 +75,34 @@ class WindowsForecast(ShownAsText):
         left = f"{self.afterwards.left_of(last.dataset)} left{in_part(last.dataset)} then{grant}."
         windows = f"{len(self.batches)} window{'s' if len(self.batches) > 1 else ''}"
         together = f"All together, {windows}: up to {charged} for each {last.unit}; {left}"
-        return "\n".join(filter(None, [*steps, self.rejected, self.waiting, self.lost, together]))
+        reasons = (self.rejected, self.waiting, self.lost)
+        return "\n".join(filter(None, [*steps, *reasons, together, self.shortage]))
+
+    @property
+    def shortage(self) -> str:
+        """That the budget ends before the schedule, as other runs were charged or windows were retried; "" else."""
+        if self.affordable >= self.windows_left:
+            return ""
+        return (
+            f"The schedule has {self.windows_left} windows left then, and the ledger affords {self.affordable}: other "
+            "runs used the budget. Grant a larger one (dpmine ledger grant), or plan for the earlier end."
+        )
+
+
+def raise_foreseen(checked: Batch | WindowsForecast) -> None:
+    """The error with which a run would end that does what was forecast; as `Report.raise_failures`."""
+    batches = checked.batches if isinstance(checked, WindowsForecast) else (checked,)
+    if failed := [repr(step.job.name) for batch in batches for step in batch.steps if step.failed]:
+        raise BadData(
+            f"{', '.join(failed)}: begun before, without a result. To run it again, which is charged once more, give "
+            "`retry=True`."
+        )
+    if not isinstance(checked, WindowsForecast):
+        return
+    reasons = {BudgetExceeded: checked.rejected, NotReady: checked.waiting, BadData: checked.lost}
+    for kind, reason in reasons.items():
+        if reason:
+            raise kind(reason)
 
 
 def forecast_document(checked: Batch | WindowsForecast) -> Document:
@@ -83,7 +113,11 @@ def forecast_document(checked: Batch | WindowsForecast) -> Document:
     windows: Document | None = None
     if isinstance(checked, WindowsForecast):
         reasons = {name: getattr(checked, name) or None for name in ("rejected", "waiting", "lost")}
-        windows = {"left_afterwards": checked.windows_left, **reasons}
+        windows = {
+            "left_afterwards": checked.windows_left,
+            "affordable_afterwards": checked.affordable,
+            **reasons,
+        }
     return {
         "dry_run": True,
         "dataset": last.dataset,

@@ -21,6 +21,8 @@ from dpmine.reporting.jobs.job import ONCE, Scheduled
 from dpmine.reporting.jobs.ready import names_window, path_at
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dpmine.privacy import Guarantee
     from dpmine.reporting.jobs.file import BudgetTerms, JobFile
     from dpmine.reporting.jobs.job import Job
@@ -69,7 +71,7 @@ class Recurring:
             if job.obstacle:
                 raise BadParameter(f"job {job.name!r} cannot recur: {job.obstacle}")
         jobs = tuple(self._with_budget(job) for job in self.job_file.jobs)
-        window = Amount.total([Amount.of(_guarantee(job)) for job in jobs if job.recurs])
+        window = _largest_charge(jobs)
         runs = 1 if self.schedule.disjoint_units else self.schedule.runs
         needed = Amount(*(number * runs for number in window)) + self._once
         if not self._total.fits(needed, self.accounting):
@@ -79,6 +81,11 @@ class Recurring:
                 "the jobs that recur out, and [schedule] divides the budget."
             )
         return jobs
+
+    @cached_property
+    def window_charge(self) -> Amount:
+        """The most that one window is charged, without jobs that do not recur. Raises as `jobs`."""
+        return _largest_charge(self.jobs)
 
     def at(self, window: Window, *, once: bool = True) -> JobFile:
         """The file for one window: its rows, its name, and with disjoint units its part of the data set.
@@ -180,6 +187,10 @@ class Recurring:
             raise BadParameter(
                 "disjoint_units = true makes a part of each window: give dataset without '/' in [budget]."
             )
+
+
+def _largest_charge(jobs: Iterable[Job]) -> Amount:
+    return Amount.total([Amount.of(_guarantee(job)) for job in jobs if job.recurs])
 
 
 def _guarantee(job: Job) -> Guarantee:

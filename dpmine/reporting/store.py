@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from dpmine.errors import BadData, BadParameter, UnreadableFile
+from dpmine.errors import BadData, BadLedger, BadParameter, UnreadableFile
 from dpmine.io.arrow import parquet_bytes
 from dpmine.io.atomic import read_file, write_atomically
 from dpmine.ledger.budget import name_and_part
@@ -24,7 +24,7 @@ from dpmine.reporting.jobs.job import key_of
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import date
     from pathlib import Path
 
@@ -43,11 +43,14 @@ _MODEL = "-model.json"
 _JSON = ".json"
 BEGUN = ".begun"
 """Marks a job that was begun, and may have been charged, without coming to a result."""
+CHARGED = ".charged"
+"""Marks a job that was charged, without coming to a result: a ledger that has no such charge is an older copy."""
 UNSTORED = ".unstored"
 """Marks a job that came to a result that could not be stored."""
 UNREADABLE = ".unreadable"
 """Marks a recurring job that was charged, and then could not read its input."""
-_MARKS = frozenset({BEGUN, UNSTORED, UNREADABLE})
+_AFTER_CHARGE = frozenset({CHARGED, UNSTORED, UNREADABLE})
+_MARKS = _AFTER_CHARGE | {BEGUN}
 BEGUN_BEFORE = (
     "it was begun before and came to no result, and the ledger may have a charge for it (dpmine ledger history): "
     "change the job, or give `retry=True` to run it again, which is charged again."
@@ -126,7 +129,7 @@ class ResultsFolder:
 
         Raises BadData for a file that this did not write.
         """
-        path = next(iter(sorted(self.folder.glob(f"*-{job.digest}{_JSON}"))), None)
+        path = self._path(job)
         try:
             if path is not None:
                 return self._read(path, job)
@@ -147,14 +150,19 @@ class ResultsFolder:
             raise BadData(f"The ledger has another result for job {job.name!r}: restore a copy of it.") from None
 
     def keys(self, dataset: str) -> set[str]:
-        """Of the results in the folder that schedules of the data set have, in whatever window: as `Job.key`."""
+        """What schedules of the data set were charged, as the folder knows, in whatever window: as `Job.key`.
+
+        By results, and by marks that are made after a charge.
+        """
         found = set()
-        for path in self.folder.glob(f"*{_JSON}"):
+        for path in self.folder.glob("*.*"):
+            if path.suffix not in {_JSON, *_AFTER_CHARGE}:
+                continue
             with suppress(OSError, Altered, BadParameter):
                 entry = Document.parse(read_file(path))
                 job = entry.part("job")
                 own = job.has("window") and name_and_part(job["dataset"])[0] == name_and_part(dataset)[0]
-                if own and _checked(entry, job.entries, ()):
+                if own and (entry["format"] == _MARK or _checked(entry, job.entries, ())):
                     found.add(key_of(job.entries))
         return found
 
@@ -198,33 +206,49 @@ class ResultsFolder:
             self.remember(job, UNSTORED)
             raise _unwritable(self.folder, error) from None
 
-    def exchange(self, jobs: Iterable[Job], dataset: str) -> None:
-        """Copy what the ledger has into the folder, and what only the folder has into the ledger.
-
-        What differs is as the ledger has it. Results that were not charged stay where they are.
-        Raises BadLedger, UnreadableFile.
-        """
+    def require_no_fork(self, jobs: Sequence[Job], dataset: str) -> None:
+        """BadLedger where the folder and the ledger have sound results of a job that differ: both are released."""
         if self.shared is None:
             return
         listed = self.shared.listed(dataset)
         for job in jobs:
-            own = str(job.charged["dataset"])
-            here = next(iter(sorted(self.folder.glob(f"*-{job.digest}{_JSON}"))), None)
+            own, here = str(job.charged["dataset"]), self._path(job)
+            if here is None or (name_and_part(own)[1], job.key) not in listed or not self._is_sound(here, job):
+                continue
+            if read_file(here) != self.shared.get(own, job.key).get(_JSON):
+                raise BadLedger(
+                    f"'{self.folder}' has another result of job {job.name!r} than the ledger, so both are released: "
+                    "the ledger is a copy that was charged apart. Restore the ledger that this folder belongs to, or "
+                    "give another `results=…` folder."
+                )
+
+    def exchange(self, jobs: Sequence[Job], dataset: str) -> None:
+        """Copy what the ledger has into the folder, and what only the folder has into the ledger.
+
+        A damaged copy is replaced. Results that were not charged stay where they are.
+        Raises as `require_no_fork`, and UnreadableFile.
+        """
+        if self.shared is None:
+            return
+        self.require_no_fork(jobs, dataset)
+        listed = self.shared.listed(dataset)
+        for job in jobs:
+            own, here = str(job.charged["dataset"]), self._path(job)
             if (name_and_part(own)[1], job.key) in listed:
                 files = self.shared.get(own, job.key)
                 if here is None or read_file(here) != files.get(_JSON):
                     self._write_files(job, here.stem if here else job.stem, files)
-            elif here is not None and self._is_sound(job):
+            elif here is not None and self._is_sound(here, job):
                 paths = [self.folder / name for name in self._files(here.stem)]
                 self.shared.put(own, job.key, {path.name.removeprefix(here.stem): read_file(path) for path in paths})
 
-    def _is_sound(self, job: Job) -> bool:
+    def _is_sound(self, path: Path, job: Job) -> bool:
         with suppress(BadData):
-            return self.find(job) is not None
+            return bool(self._read(path, job))
         return False
 
     def marks(self, job: Job) -> set[str]:
-        """What is remembered of a job of this content: `BEGUN`, `UNSTORED`, `UNREADABLE`."""
+        """What is remembered of a job of this content: `BEGUN`, `CHARGED`, `UNSTORED`, `UNREADABLE`."""
         return {path.suffix for path in self._marked(job)}
 
     def begin(self, job: Job, seal: str) -> None:
@@ -281,8 +305,26 @@ class ResultsFolder:
             for path in self._marked(job):
                 path.replace(path.with_suffix(mark))
 
+    def remember_charge(self, job: Job) -> None:
+        """A job that was begun has been charged; what an earlier attempt left says so already, and stays."""
+        if self.marks(job) == {BEGUN}:
+            self.remember(job, CHARGED)
+
     def _marked(self, job: Job) -> list[Path]:
         return [path for path in self.folder.glob(f"*-{job.digest}.*") if path.suffix in _MARKS]
+
+    def why_charged(self, job: Job) -> str:
+        """What to do about a recurring job that was charged and has no result here; the ledger has those of others."""
+        if self.shared is None:
+            return CHARGED_BEFORE
+        window = f"`window='{job.scheduled.window}'` with " if job.scheduled and job.in_window else ""
+        return (
+            "the ledger has a charge for it, and no result: it stopped after the charge. To run it again, which is "
+            f"charged again, give {window}`retry=True`."
+        )
+
+    def _path(self, job: Job) -> Path | None:
+        return next(iter(sorted(self.folder.glob(f"*-{job.digest}{_JSON}"))), None)
 
     def _read(self, path: Path, job: Job) -> Stored:
         try:
@@ -319,7 +361,19 @@ def _seal(entry: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
 
 
+_REASONS = {
+    errno.EROFS: "it is read-only",
+    errno.EACCES: "this user may not",
+    errno.EPERM: "this user may not",
+    errno.ENOENT: "the folder that it lies in does not exist",
+    errno.ENOTDIR: "a part of its path is a file",
+    errno.EEXIST: "it is a file",
+}
+
+
 def _unwritable(folder: Path, error: OSError | None = None) -> UnreadableFile:
     if error is not None and error.errno in _FULL:
         return UnreadableFile(f"The disk of '{folder}' is full: free some space, then run the same command again.")
-    return UnreadableFile(f"Cannot write to '{folder}': name a folder that can be written with `results=…`.")
+    reason = _REASONS.get(error.errno or 0, "") if error else "" if folder.parent.is_dir() else _REASONS[errno.ENOENT]
+    why = f" ({reason})" if reason else ""
+    return UnreadableFile(f"Cannot write to '{folder}'{why}: name a folder that can be written with `results=…`.")

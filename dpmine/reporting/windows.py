@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, NotReady
-from dpmine.ledger.budget import name_and_part
+from dpmine.ledger.budget import WHOLE, Amount, name_and_part
 from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.results import SharedResults
 from dpmine.reporting.batch import Report, checked_batch, run_batch, stops_later_windows
 from dpmine.reporting.forecast import WindowsForecast
 from dpmine.reporting.jobs.job import ONCE
+from dpmine.reporting.jobs.ready import CLOCK, NEWER_FILE, names_window, require_places
 from dpmine.reporting.jobs.schedule import Kept, Missed, Window, leaving_out
 from dpmine.reporting.recurring import Recurring
 from dpmine.reporting.store import UNREADABLE
-from dpmine.reporting.terms import Charges, PastWindow, Timeline
+from dpmine.reporting.terms import Charges, PastWindow, Timeline, require_no_loss
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Sequence
 
+    from dpmine.ledger.budget import Budget
     from dpmine.reporting.batch import JobOutcome, Watcher
     from dpmine.reporting.jobs.file import JobFile
     from dpmine.reporting.jobs.job import Job
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 
 _PATIENCE = 3600  # seconds, for a run on another machine
+_MOST_CAUGHT_UP = 12  # windows; more are rather a clock that is wrong
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,13 @@ class WindowRun:
         recurring: the jobs, and their schedule.
         store: where their results are.
         window: the one that is asked for.
+        by_clock: whether the clock chose it.
     """
 
     recurring: Recurring
     store: ResultsFolder
     window: Window
+    by_clock: bool = False
 
     @classmethod
     def of(
@@ -66,7 +72,11 @@ class WindowRun:
         if job_file.schedule.kept is Kept.LEDGER:
             store = replace(store, shared=SharedResults(job_file.terms.ledger))
         day = today or datetime.now(UTC).astimezone().date()
-        run = cls(recurring, store, job_file.schedule.window(window, day))
+        try:
+            asked = job_file.schedule.window(window, day)
+        except BudgetExceeded as error:
+            raise BudgetExceeded(f"{error}{_still_open(recurring, store, day)}") from None
+        run = cls(recurring, store, asked, window is None)
         if window is None:
             run._require_clock()
         return run
@@ -79,6 +89,7 @@ class WindowRun:
     def forecast(self, *, retry: bool) -> WindowsForecast:
         """What `run` will do, if nothing is charged or stored meanwhile. Raises as `run` before it charges anything."""
         batches: list[Batch] = []
+        self.store.require_no_fork(self._jobs_so_far(), self.recurring.terms.dataset)
         rejected, (windows, waiting) = "", self._planned(retry=retry)
         for window in windows:
             again, job_file = retry and window == self.window, self.recurring.at(window, once=not batches)
@@ -90,7 +101,24 @@ class WindowRun:
                 rejected = _rejection(window, error)
                 break
         left = self._left_after(windows[: len(batches)])
-        return WindowsForecast(tuple(batches), rejected, waiting, self._lost(), left)
+        affordable = self._affordable(batches[-1].afterwards, left)
+        return WindowsForecast(tuple(batches), rejected, waiting, self._lost(), left, affordable)
+
+    def _affordable(self, budget: Budget, left: int) -> int:
+        """How many of the windows that the schedule has left the ledger's budget affords, whatever else was charged."""
+        charge, disjoint = self.recurring.window_charge, self.recurring.schedule.disjoint_units
+        part = str(self.window.following()) if disjoint else WHOLE
+
+        def exceeds(windows: int) -> bool:
+            try:
+                budget.charging(part, Amount(*(number * windows for number in charge)))
+            except BudgetExceeded:
+                return True
+            return False
+
+        if disjoint:  # each has a part of its own
+            return 0 if exceeds(1) else left
+        return bisect_left(range(1, left + 1), x=True, key=exceeds)
 
     def _left_after(self, windows: Iterable[Window]) -> int:
         """How many windows of `runs` may still be run after these."""
@@ -103,7 +131,8 @@ class WindowRun:
     def _planned(self, *, retry: bool) -> tuple[tuple[Window, ...], str]:
         """The windows that are run, in order, and why others are not, or "".
 
-        Raises NotReady where none is run, BadData where one would be read as one before it could not be.
+        Raises NotReady where none is run, BadData where one would be read as one before it could not be. Raises
+        BadParameter where the clock must be wrong.
         Those that are stored already, or failed and are not run again, need nothing to be there.
         """
         ready: list[Window] = []
@@ -118,6 +147,7 @@ class WindowRun:
             elif stopped:
                 raise BadData(f"{window} is not run, and not charged: {stopped}")
             elif missing := schedule.missing(window, self.recurring.at(window, once=False).jobs):
+                self._require_places()
                 reasons += [] if late else [f"{window} is not run yet, and not charged: {missing}."]
                 late.append(window)
             elif folder := schedule.ready.empty_folder(str(window), window.first):
@@ -128,21 +158,39 @@ class WindowRun:
         if len(late) > 1:
             others = f"are {len(late) - 1} later ones, up to {late[-1]}" if len(late) > 2 else f"is {late[-1]}"
             reasons.insert(1, f"Nor {others}.")
+        self._require_few(ready)
         if not ready:
             raise NotReady(" ".join(reasons))
         return tuple(ready), " ".join(reasons)
 
+    def _require_few(self, windows: Sequence[Window]) -> None:
+        """BadParameter where the clock alone says that more windows were missed than a run catches up with."""
+        if self.by_clock and len(windows) > _MOST_CAUGHT_UP + 1 and self._charges().amounts:
+            first, last = windows[0], windows[-1]
+            raise BadParameter(
+                f"By the clock of this machine {len(windows)} windows are to be run, from {first} to {last}, and a run "
+                f"by the clock catches up with {_MOST_CAUGHT_UP} at most, so nothing was charged: set the "
+                f"clock. If it is right, name the last window that is to be run with `window='{last}'`."
+            )
+
+    def _require_places(self) -> None:
+        """UnreadableFile where the data of no window could be there, so that waiting does not help."""
+        ready = self.recurring.schedule.ready
+        paths = [path for job in self.recurring.job_file.jobs for path in job.paths if names_window(path)]
+        require_places(paths if ready.rule in {CLOCK, NEWER_FILE} else [*paths, ready.rule])
+
     def _require_no_loss(self) -> None:
-        """BadLedger where the folder has a result that the ledger has no charge for: the ledger is an older copy."""
+        """BadLedger where the folder knows of a charge that the ledger does not have, being an older copy."""
         terms, charged = self.recurring.terms, self._charges().amounts
         if Ledger(terms.ledger).known(name_and_part(terms.dataset)[0]) is None:
-            return  # where there is none, the batch says so
+            require_no_loss(terms, self.store)
+            return
         own = {job.key.rpartition(" ")[2] for job in self.job_file.jobs}
         keys = (key for key in self.store.keys(terms.dataset) if key.rpartition(" ")[2] in own)
-        if uncharged := sorted(key for key in keys if key not in charged):
+        if uncharged := sorted(key.partition(" ")[0] for key in keys if key not in charged):
             raise BadLedger(
-                f"'{self.store.folder}' has a result of {uncharged[0].partition(' ')[0]} that the ledger has no charge "
-                "for: an older copy of the ledger was put back. Restore a newer one, or charge what is missing "
+                f"'{self.store.folder}' knows of a charge for {uncharged[0]} that the ledger does not have: an "
+                "older copy of the ledger was put back. Restore a newer one, or charge what is missing "
                 "(dpmine.Ledger)."
             )
 
@@ -229,13 +277,16 @@ class WindowRun:
         if shared is None:
             return self._run(watch=watch, retry=retry)
         with shared.turn(dataset, _PATIENCE):
-            if charged := self._charges().amounts:
-                first, *others = self._windows(charged)
-                jobs = [job for window in others for job in self.recurring.at(window, once=False).jobs]
-                jobs += self.recurring.at(first).jobs
+            if jobs := self._jobs_so_far():
                 with self.store.lock():
                     self.store.exchange(jobs, dataset)
             return self._run(watch=watch, retry=retry)
+
+    def _jobs_so_far(self) -> list[Job]:
+        """All jobs of all windows, that do not recur once; none before the first charge."""
+        charged = self._charges().amounts
+        windows = self._windows(charged) if charged else ()
+        return [job for number, window in enumerate(windows) for job in self.recurring.at(window, once=not number).jobs]
 
     def _run(self, *, watch: Watcher, retry: bool) -> Report:
         reports: list[Report] = []
@@ -322,6 +373,22 @@ def _first(outcome: JobOutcome, others: Sequence[Report]) -> JobOutcome:
         return outcome
     attempts = [each for report in others for each in report.outcomes if each.job.key == outcome.job.key]
     return next((each for each in attempts if each.result is not None or each.charged), outcome)
+
+
+def _still_open(recurring: Recurring, store: ResultsFolder, day: date) -> str:
+    """Which windows of a schedule that has ended have data and were not run, and how to run them; "" for none."""
+    schedule, current = recurring.schedule, Window.containing(day, recurring.schedule.every)
+    run = WindowRun(recurring, store, schedule.windows(schedule.start or current, current)[-1])
+    charged = run._charges().amounts  # noqa: SLF001 - of this module
+    names = [
+        window
+        for window in run._awaited(charged)  # noqa: SLF001 - as above
+        if run._has_work(window, charged) and not schedule.missing(window, recurring.at(window, once=False).jobs)  # noqa: SLF001
+    ]
+    if not names:
+        return ""
+    listed = ", ".join(map(str, names)) if len(names) < 4 else f"{len(names)} from {names[0]} to {names[-1]}"
+    return f" Still open, and within its budget: {listed}. To run them: `window='{names[-1]}'`."
 
 
 def _again(windows: Iterable[Window]) -> str:

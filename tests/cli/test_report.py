@@ -15,6 +15,7 @@ from support.schemas import problems
 
 import dpmine
 from dpmine.ledger.budget import Amount, first_grant
+from dpmine.ledger.ledger import Ledger
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.evidence import folder
 from dpmine.reporting.jobs.kinds import HistogramJob
@@ -43,6 +44,7 @@ def test_a_page_and_its_results(batch: Folder, run: outcome_of) -> None:
         "dpmine: job 'Ages': done",
         "dpmine: job 'Rule': done",
         "dpmine: ε = 96000, δ = 0.008 left for each customer",
+        f"dpmine: ledger: {Ledger('sqlite:///budget.db').budget('shop').end}",
         'dpmine: the page names no owner of the data: to name one, write owner = "…" atop the job file',
         "dpmine: the page is 'shop.html', the results are in 'jobs-results'",
     ]
@@ -160,7 +162,10 @@ BAD = [
     (["jobs.toml", "-o", "report.pdf"], "The page is HTML only: end its name in .html"),
     (["jobs.toml", "--dry-run", "-o", "jobs.toml"], "--output names the job file"),
     (["jobs.toml", "--results", ".", "-o", "report.html"], "would lie among the results"),
-    (["jobs.toml", "--results", "none/kept"], "Cannot write to 'none/kept'"),
+    (
+        ["jobs.toml", "--results", "none/kept"],
+        "Cannot write to 'none/kept' (the folder that it lies in does not exist)",
+    ),
 ]
 
 
@@ -195,6 +200,7 @@ def test_a_window_of_a_schedule(shop: Shop, run: outcome_of) -> None:
     assert done.lines[1:] == [
         *(f"dpmine: job 'Pairs 2025-W0{week}': done" for week in (2, 3, 4)),
         "dpmine: ε = 13000, δ = 0.013 left for each customer",
+        f"dpmine: ledger: {Ledger(shop.url).budget('shop').end}",
         'dpmine: the page names no owner of the data: to name one, write owner = "…" atop the job file',
         "dpmine: the page is 'report.html', the results are in 'jobs-results'",
     ]
@@ -230,6 +236,29 @@ def test_a_dry_run_as_json(shop: Shop, run: outcome_of) -> None:
     assert [(each["status"], each["charge"]) for each in found["jobs"]] == [("stored", None)]
     assert (found["granted"], found["to_charge"]["epsilon"], found["windows"]["left_afterwards"]) == (True, 0, 2)
     assert "--format is for --dry-run" in assert_one_error(run("report", "jobs.toml", "--format", "json"))
+
+
+def test_a_dry_run_ends_with_the_status_of_the_run(
+    shop: Shop, run: outcome_of, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Too early for a window, a window that was lost, and what is typed about it."""
+    shop.schedule |= {"runs": 5, "ready": "{window}.done", "start": "2025-W02"}
+    shop.write()
+    (shop.path / "2025-W02.done").touch()
+    asked = ["report", "jobs.toml", "--window"]
+    early = run(*asked, "2025-W03", "--dry-run", "--format", "json")
+    assert early.status == 4
+    assert "there is no '2025-W03.done'" in json.loads(early.out)["windows"]["waiting"]
+    with monkeypatch.context() as patch:
+        patch.setattr("dpmine.itemsets.top.answer", lambda *_, **__: 1 / 0)
+        assert run(*asked, "2025-W02").status not in {0, 4}
+    (shop.path / "2025-W03.done").touch()
+    for window in ("2025-W02", "2025-W03"):
+        dry = run(*asked, window, "--dry-run")
+        assert dry.status == 2
+        assert "--retry" in dry.lines[-1]
+    assert "--window 2025-W02 with --retry" in dry.out
+    assert run(*asked, "2025-W03").status == 2
 
 
 def test_a_dry_run_as_json_without_a_schedule(batch: Folder, run: outcome_of) -> None:

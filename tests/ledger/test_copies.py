@@ -59,3 +59,15 @@ def test_an_older_copy_is_shorter_and_can_be_charged_by_hand(ledger: Ledger, tmp
     assert restored.budget("shop").spent == newest.spent
     with pytest.raises(AlreadyCharged):
         restored.once("first").charge("shop", guarantee("1"), job="job")
+
+
+def test_two_copies_that_were_charged_apart_have_different_seals(ledger: Ledger, tmp_path: Path) -> None:
+    """Also for the same charge on the same day, of which all else is equal."""
+    shutil.copy(tmp_path / "budget.db", tmp_path / "copy.db")
+    copy = Ledger(f"sqlite:///{tmp_path}/copy.db")
+    for each in (ledger, copy):
+        each.once("second").charge("shop", guarantee("1"), job="job")
+    first, second = ledger.budget("shop"), copy.budget("shop")
+    assert (first.entries, first.spent) == (second.entries, second.spent)
+    assert first.seal != second.seal
+    assert ledger.verify() == copy.verify() == 3

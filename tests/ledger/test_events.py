@@ -66,7 +66,7 @@ def test_the_export_as_events(filled: Ledger) -> None:
 
 @pytest.mark.parametrize("text", ["1/3", "1/10", "1/7", "3/1000", "1/800", "12345678901234567890123/7"])
 def test_floats_are_never_below(text: str) -> None:
-    entry = Entry("shop", 2, "charge", "", "1", text, 0, "", "replace_one", "none", "", "", "zcdp", text, text)
+    entry = Entry("shop", 2, "charge", "", "1", text, 0, "", "replace_one", "none", "", "", "zcdp", text, text, "")
     (composition,) = dp_event([entry])
     for found in (composition["event"]["events"][0]["event"]["rho"], composition["approximate_delta"]):
         assert Fraction(text) <= Fraction(found) <= Fraction(text) * (1 + Fraction(1, 2**52))
@@ -94,7 +94,7 @@ def test_no_other_command_writes_events(
 def test_forms_and_entries_that_are_none(filled: Ledger) -> None:
     with pytest.raises(BadParameter, match="form"):
         filled.export("csv")
-    entry = Entry("shop", 2, "charge", "", "1", "0", 0, "", "replace_one", "none", "", "", "zcdp", "0.5", "0")
+    entry = Entry("shop", 2, "charge", "", "1", "0", 0, "", "replace_one", "none", "", "", "zcdp", "0.5", "0", "")
     with pytest.raises(BadLedger, match="Entry 2 of 'shop' was changed by hand"):
         dp_event([entry])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -241,7 +242,7 @@ def test_marks_of_failed_jobs_are_their_owners_alone(folder: Folder, monkeypatch
     """That a job failed may depend on the data, and results folders are shared."""
     monkeypatch.setattr(HistogramJob, "run", fail(BadData("no"), after_charge=True))
     folder.run(job(**AGES))
-    (mark,) = (folder.path / "results").glob("*.begun")
+    (mark,) = (folder.path / "results").glob("*.charged")
     assert mark.stat().st_mode & 0o777 == 0o600
 
 
@@ -371,3 +372,24 @@ def test_a_target_that_is_not_reached(folder: Folder) -> None:
     report = folder.run(job(**TARGET | {"epsilon_max": 20000, "excess_risk": 0.01, "slack": 2}))
     (outcome,) = report.outcomes
     assert outcome.error is None or "excess_risk" in str(outcome.error)
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (errno.EROFS, " (it is read-only): name a folder"),
+        (errno.EACCES, " (this user may not): "),
+        (errno.EIO, ": name"),
+    ],
+)
+def test_why_a_results_folder_cannot_be_written(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, number: int, reason: str
+) -> None:
+    def fail_to_write(*_arguments: Any, **_options: Any) -> None:
+        raise OSError(number, "private words of the system")
+
+    monkeypatch.setattr("dpmine.reporting.store.write_atomically", fail_to_write)
+    with pytest.raises(UnreadableFile) as found:
+        folder.run(job(**AGES))
+    assert f"results'{reason}" in str(found.value)
+    assert "private" not in str(found.value)

@@ -33,7 +33,9 @@ def test_a_page_results_and_what_became_of_the_jobs(batch: Folder) -> None:
         "job 'Pairs': done",
         "job 'Ages': done",
         "ε = 97000, δ = 0.008 left for each customer",
+        done.ledger_end,
     ]
+    assert done.ledger_end.startswith("ledger: 'shop' ends at entry 3 with the seal ")
     assert [outcome.result is not None for outcome in done.outcomes] == [True, True]
     page = (batch.path / "page.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")

@@ -22,7 +22,7 @@ from dpmine.options.tables import KEY_OF
 from dpmine.parameters import below_one, exact_number, named, positive, truth
 from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.kinds import KINDS
-from dpmine.reporting.jobs.ready import require_no_window
+from dpmine.reporting.jobs.ready import require_no_window, require_plain_conditions
 from dpmine.reporting.jobs.schedule import KEYS, RESULT_KEYS, Schedule
 
 if TYPE_CHECKING:
@@ -216,6 +216,7 @@ def read_job_file(path: Path, *, here: bool = True) -> JobFile:
     schedule = _schedule(document.get("schedule"), document.get("results"))
     _require_recurring(jobs, schedule)
     require_no_window(jobs if schedule is None else ())
+    require_plain_conditions(jobs)
     return JobFile(title, terms, jobs, path.name, fingerprint, owner, period, inputs, content, schedule)
 
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpmine.errors import BadParameter
+from dpmine.errors import BadParameter, UnreadableFile
 from dpmine.io.files import STDIN, is_glob
 from dpmine.ledger.budget import checked_name
 from dpmine.parameters import named
@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 
 CLOCK, NEWER_FILE = "clock", "newer-file"
 _PLACES = re.compile(r"\{([^{}]*)\}")
+_MARK_FILE = re.compile(r"(^|/)[._][^/]*$|\.[A-Za-z]+$")
+"""A path that ends like a mark: _SUCCESS, .done, week.ok."""
 _WINDOW, _DATES = "window", ("year", "month", "day")
+_SQL = ("query", "where", "database", "parts")
+_IN_SQL = re.compile(r"\{(window|year|month|day|start|end)\}")
+"""Other braces may belong to the database's language."""
 
 
 class OnEmpty(StrEnum):
@@ -74,6 +79,11 @@ class Readiness:
             raise BadParameter(
                 "on_empty = 'stop' is for windows whose folder is named in ready, such as 'sales/week={window}': "
                 "whether a window has rows is private, and only whether its folder has files can be public."
+            )
+        if ready.on_empty is OnEmpty.STOP and _MARK_FILE.search(ready.rule):
+            raise BadParameter(
+                f"on_empty = 'stop' is for a ready that names a folder, and {ready.rule!r} names a file: leave "
+                "on_empty out, because a mark says that the export has ended."
             )
         return ready
 
@@ -126,6 +136,20 @@ def path_at(name: str, path: str, window: str, first: date) -> str:
     return _PLACES.sub(lambda found: known[found[1]], path)
 
 
+def require_places(paths: Iterable[str]) -> None:
+    """UnreadableFile where a folder does not exist that lies before everything in braces: no window can be there.
+
+    A feed that is late is no such case, but a folder that is not mounted or is misspelled is. Paths of other machines
+    are not looked at.
+    """
+    for path in paths:
+        folder = os.path.dirname(path.partition("{")[0])  # noqa: PTH120 - "" where nothing is fixed
+        if folder and "://" not in path and not Path(folder).is_dir():
+            raise UnreadableFile(
+                f"There is no folder '{folder}', in which '{path}' is looked for: mount it, or correct the job file."
+            )
+
+
 def names_window(path: str) -> bool:
     """Whether something in braces stands in the path."""
     return _PLACES.search(path) is not None
@@ -140,6 +164,18 @@ def require_no_window(jobs: Iterable[Job]) -> None:
                 f"{found[0]} in the input of job {job.name!r} is for files with a [schedule]: write one, or the path "
                 "itself."
             )
+
+
+def require_plain_conditions(jobs: Iterable[Job]) -> None:
+    """BadParameter where a query or a condition names a window in braces: it would be run as it stands, and charged."""
+    for job in jobs:
+        for name in _SQL:
+            found = _IN_SQL.search(str(job.options.get(name, "")))
+            if found:
+                raise BadParameter(
+                    f"{found[0]} in {name} of job {job.name!r} is not replaced: leave it out. With a [schedule], the "
+                    "rows of the window are read by its column, also of a query. Paths of inputs may name the window."
+                )
 
 
 def _is_data(path: Path, folder: Path) -> bool:

@@ -162,3 +162,18 @@ def test_a_budget_that_does_not_hold_the_first_window_is_no_forecast(shop: Shop)
     Ledger(shop.url).charge("shop", spent, job="other")
     with pytest.raises(BudgetExceeded):
         dpmine.report(shop.write(), shop.path / "page.html", window="2025-W13", dry_run=True)
+
+
+@pytest.mark.parametrize(("spent", "left", "affordable"), [(0, 48, 48), (47000, 48, 1), (47999, 48, 0), (49000, 49, 0)])
+def test_a_forecast_says_how_many_windows_the_ledger_affords(
+    shop: Shop, spent: int, left: int, affordable: int
+) -> None:
+    shop.run("2025-W02").raise_failures()
+    if spent:
+        other = Guarantee(Fraction(spent), Fraction(0), Neighbors.REPLACE_ONE, unit="customer")
+        Ledger(shop.url).charge("shop", other, job="other")
+    forecast = dpmine.report(shop.write(), shop.path / "page.html", window="2025-W05", dry_run=True)
+    assert isinstance(forecast, WindowsForecast)
+    assert (forecast.windows_left, forecast.affordable) == (left, affordable)
+    said = f"{left} windows left then, and the ledger affords {affordable}"
+    assert (said in str(forecast)) is bool(spent)

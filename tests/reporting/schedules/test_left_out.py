@@ -18,7 +18,7 @@ from dpmine.reporting.batch import stops_later_windows
 from dpmine.reporting.forecast import WindowsForecast
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.jobs.job import Scheduled
-from dpmine.reporting.store import BEGUN, UNREADABLE, ResultsFolder
+from dpmine.reporting.store import BEGUN, CHARGED, UNREADABLE, ResultsFolder
 from dpmine.reporting.windows import WindowRun
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ def shop(tmp_path: Path) -> Shop:
 
 
 def marks(shop: Shop) -> list[str]:
-    return [path.suffix for path in (shop.path / "jobs-results").iterdir() if path.suffix in {BEGUN, UNREADABLE}]
+    return [
+        path.suffix for path in (shop.path / "jobs-results").iterdir() if path.suffix in {BEGUN, CHARGED, UNREADABLE}
+    ]
 
 
 def crash(*_: object, **__: object) -> None:
@@ -116,7 +118,7 @@ def test_a_retry_that_reads_the_input_and_fails_stops_no_other_window(
     with monkeypatch.context() as patch:
         patch.setattr("dpmine.itemsets.top.answer", lambda *_, **__: 1 / 0)
         shop.run("2025-W02", retry=True)
-    assert marks(shop) == [BEGUN]
+    assert marks(shop) == [CHARGED]
     assert "it stopped after the charge" in shop.fails("2025-W02").__notes__[0]
     assert "Charged without a result: 'Pairs 2025-W02'" in shop.run("2025-W03").lost
     assert shop.charged == ["2025-W02", "2025-W02", "2025-W03"]

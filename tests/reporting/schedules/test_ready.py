@@ -12,7 +12,7 @@ import pytest
 from reporting.schedules.weeks import PAIRS, Shop, sales
 from reporting.test_page import Page
 
-from dpmine.errors import BadParameter, DpmineError, NotReady
+from dpmine.errors import BadLedger, BadParameter, BudgetExceeded, DpmineError, NotReady, UnreadableFile
 from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.page.render import render
@@ -99,11 +99,23 @@ def test_windows_that_are_ready_are_run_and_the_others_later(shop: Shop) -> None
 )
 def test_a_partition_must_be_there(shop: Shop, rule: str, path: str) -> None:
     shop.schedule["ready"] = rule
+    with pytest.raises(UnreadableFile, match=f"There is no folder '{rule.partition('/')[0]}', in which"):
+        shop.run("2025-W02")
+    (shop.path / rule.partition("/")[0]).mkdir()
     with pytest.raises(NotReady, match=f"there is no '{path}'"):
         shop.run("2025-W02")
     (shop.path / path).mkdir(parents=True)
     shop.run("2025-W02").raise_failures()
     assert shop.charged == ["2025-W02"]
+
+
+def test_a_lost_ledger_is_named_before_a_feed_that_is_late(shop: Shop) -> None:
+    shop.schedule["ready"] = "{window}.done"
+    (shop.path / "2025-W02.done").touch()
+    shop.run("2025-W02").raise_failures()
+    (shop.path / "budget.db").unlink()
+    with pytest.raises(BadLedger, match="which the ledger does not know: restore"):
+        shop.run("2025-W03")
 
 
 def nothing(_folder: Path) -> None:
@@ -234,3 +246,48 @@ def test_a_newer_file_behind_a_link_counts(shop: Shop) -> None:
     shop.run("2025-W02").raise_failures()
     stamp(shop.path / "elsewhere" / "sales.parquet", "2025-01-14")
     assert isinstance(shop.fails("2025-W03"), NotReady)
+
+
+def test_a_clock_that_is_far_ahead_charges_nothing(shop: Shop) -> None:
+    """With data or without: nothing but the clock says that a window has ended."""
+    shop.schedule |= {"ready": "clock", "runs": 60}
+    shop.terms |= {"epsilon": 60000, "delta": 0.06}
+    shop.run("2025-W02").raise_failures()
+    store, job_file = ResultsFolder(shop.path / "jobs-results"), read_job_file(shop.write())
+
+    def by_clock(day: date) -> WindowRun:
+        made = WindowRun.of(job_file, store, None, today=day)
+        assert made is not None
+        return made
+
+    assert len(by_clock(date(2025, 4, 14)).forecast(retry=False).batches) == 13  # W03 to W15
+    too_far = by_clock(date(2025, 4, 21))
+    said = "14 windows are to be run, from 2025-W03 to 2025-W16, and a run by the clock catches up with 12"
+    with pytest.raises(BadParameter, match=said):
+        too_far.forecast(retry=False)
+    with pytest.raises(BadParameter, match=said):
+        too_far.run(watch=lambda *_: None, retry=False)
+    assert shop.charged == ["2025-W02"]
+    assert len(shop.run("2025-W16").others) == 13
+
+
+def test_the_end_of_a_schedule_names_windows_that_were_not_run(shop: Shop) -> None:
+    shop.schedule |= {"ready": "clock", "runs": 3, "start": "2025-W02"}
+    shop.terms |= {"epsilon": 3000, "delta": 0.003}
+    shop.run("2025-W02").raise_failures()
+    store = ResultsFolder(shop.path / "jobs-results")
+    said = r"behind the last one: .* Still open, and within its budget: 2025-W03, 2025-W04\. To run them: `window="
+    with pytest.raises(BudgetExceeded, match=said):
+        WindowRun.of(read_job_file(shop.write()), store, None, today=date(2025, 2, 3))
+    shop.run("2025-W04").raise_failures()
+    with pytest.raises(BudgetExceeded, match=r"a budget of its own\.$"):
+        WindowRun.of(read_job_file(shop.write()), store, None, today=date(2025, 2, 3))
+    assert shop.charged == ["2025-W02", "2025-W03", "2025-W04"]
+
+
+@pytest.mark.parametrize("rule", ["sales/week={window}/_SUCCESS", "exports/{window}.done", "_{window}"])
+def test_a_mark_is_no_folder_that_may_be_empty(shop: Shop, rule: str) -> None:
+    """Said before the mark is there: the job file shows it."""
+    shop.schedule |= {"ready": rule, "on_empty": "stop"}
+    with pytest.raises(BadParameter, match=r"a ready that names a folder, and '.*' names a file: leave on_empty"):
+        shop.run("2025-W02")

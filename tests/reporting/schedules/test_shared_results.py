@@ -263,7 +263,7 @@ def test_an_older_copy_of_the_ledger_is_noticed_and_a_newer_one_goes_on(tmp_path
     shutil.copy(tmp_path / "budget.db", tmp_path / "new.db")
     shutil.copy(tmp_path / "old.db", tmp_path / "budget.db")
     for dry in (False, True):
-        with pytest.raises(BadLedger, match="has a result of 2025-W04 that the ledger has no charge for"):
+        with pytest.raises(BadLedger, match="knows of a charge for 2025-W04 that the ledger does not have"):
             dpmine.report(shop.write(), tmp_path / "page.html", window="2025-W05", dry_run=dry)
     assert shop.charged == ["2025-W03"]
     shutil.copy(tmp_path / "new.db", tmp_path / "budget.db")
@@ -294,6 +294,46 @@ def test_a_copy_of_the_ledger_from_before_the_first_charge_is_rejected(tmp_path:
     shutil.copy(tmp_path / "budget.db", tmp_path / "old.db")
     shop.run("2025-W02").raise_failures()
     shutil.copy(tmp_path / "old.db", tmp_path / "budget.db")
-    with pytest.raises(BadLedger, match="has a result of 2025-W02 that the ledger has no charge for"):
+    with pytest.raises(BadLedger, match="knows of a charge for 2025-W02 that the ledger does not have"):
         shop.run("2025-W03")
     assert shop.charged == []
+
+
+def test_a_ledger_that_was_charged_elsewhere_replaces_no_result(tmp_path: Path) -> None:
+    sales(tmp_path / "sales.parquet", 12)
+    shop = Shop(tmp_path)
+    shop.run("2025-W03").raise_failures()
+    shutil.copy(tmp_path / "budget.db", tmp_path / "base.db")
+    shop.run("2025-W04").raise_failures()
+    shutil.copy(tmp_path / "base.db", tmp_path / "budget.db")
+    sales(tmp_path / "sales.parquet", 12, without=2)  # another release of W04, whatever the noise
+    shop.run("2025-W04", results=tmp_path / "other").raise_failures()
+    before = {path.name: path.read_bytes() for path in (tmp_path / "jobs-results").iterdir()}
+    with pytest.raises(BadLedger, match=r"has another result of job 'Pairs 2025-W04' than the ledger"):
+        shop.run("2025-W05")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "jobs-results").iterdir()} == before
+    assert shop.charged == ["2025-W03", "2025-W04"]
+
+
+def test_a_charge_without_a_result_is_missed_in_an_older_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The copy was made before the run that stopped after its charge, and ends as the ledger did before that run."""
+    sales(tmp_path / "sales.parquet", 12)
+    shop = Shop(tmp_path)
+    last = str(shop.run("2025-W03")).splitlines()[-1]
+    budget = Ledger(shop.url).budget("shop")
+    assert last == f"ledger: 'shop' ends at entry 2 with the seal {budget.seal[:16]}…"
+    shutil.copy(tmp_path / "budget.db", tmp_path / "old.db")
+
+    def crash(*_arguments: Any, **_options: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dpmine.itemsets.top.answer", crash)
+        with pytest.raises(KeyboardInterrupt):
+            shop.run("2025-W04")
+    assert [path.name for path in (tmp_path / "jobs-results").glob("*.charged")]
+    shutil.copy(tmp_path / "old.db", tmp_path / "budget.db")
+    for window in ("2025-W04", "2025-W05"):
+        with pytest.raises(BadLedger, match="knows of a charge for 2025-W04 that the ledger does not have"):
+            shop.run(window)
+    assert shop.charged == ["2025-W03"]

@@ -97,3 +97,22 @@ def test_a_window_without_files_is_an_error_or_too_early_and_never_charged(shop:
         shop.run("2025-W03")
     shop.run("2025-W04")
     assert shop.charged == ["2025-W02", "2025-W04"]
+
+
+@pytest.mark.parametrize("place", ["window", "year", "start", "end"])
+@pytest.mark.parametrize("scheduled", [True, False])
+@pytest.mark.parametrize("option", ["query", "where"])
+def test_a_query_that_names_a_window_is_rejected_before_its_charge(
+    tmp_path: Path, option: str, place: str, scheduled: bool
+) -> None:
+    sql = {"query": f"SELECT customer, item, at FROM 'sales.parquet' WHERE '{{{place}}}' <> item"}
+    given = sql if option == "query" else {"where": f"item = '{{{place}}}'"}
+    asked = {name: value for name, value in PAIRS.items() if name != "input" or option != "query"}
+    shop = Shop(tmp_path, jobs=(asked | given,))
+    path = shop.write()
+    if not scheduled:
+        text = path.read_text()
+        path.write_text(text[: text.index("[schedule]")] + text[text.index("[inputs]") :])
+    with pytest.raises(BadParameter, match=rf"{{{place}}} in {option} of job 'Pairs' is not replaced: leave it out"):
+        dpmine.report(path, tmp_path / "page.html")
+    assert not (tmp_path / "budget.db").exists()

@@ -183,7 +183,7 @@ def test_a_crash_after_the_charge_is_not_charged_again(shop: Shop, monkeypatch: 
             shop.run("2025-W03")
     error = shop.fails("2025-W03")
     assert isinstance(error, BadData)
-    assert "the ledger has a charge for it, and the results folder no result" in error.__notes__[0]
+    assert "the ledger has a charge for it, and no result: it stopped after" in error.__notes__[0]
     report = shop.run("2025-W04")  # the others go on
     with pytest.raises(BadData, match="without a result: 'Pairs 2025-W03'"):
         report.raise_failures()
@@ -523,6 +523,6 @@ def test_a_result_behind_all_charged_windows_shows_an_older_ledger(shop: Shop) -
     for path in shop.path.glob("budget.db*"):
         path.unlink()
     (shop.path / "budget.db").write_bytes(copy)
-    with pytest.raises(BadLedger, match="has a result of 2025-W08 that the ledger has no charge for"):
+    with pytest.raises(BadLedger, match="knows of a charge for 2025-W08 that the ledger does not have"):
         shop.run("2025-W03")
     assert shop.charged == ["2025-W02"]

@@ -63,6 +63,13 @@ def _late(site: Site) -> Iterator[None]:
     site.deliver()
 
 
+@fault("the folder of all feeds is gone, such as a mount")
+def _unmounted(site: Site) -> Iterator[None]:
+    (site.root / "sales").rename(site.root / "away")
+    yield
+    (site.root / "away").rename(site.root / "sales")
+
+
 @fault("the feed is an empty folder")
 def _empty_folder(site: Site) -> Iterator[None]:
     shutil.rmtree(site.feed)
@@ -108,6 +115,15 @@ def _older_file(site: Site) -> Iterator[None]:
 def _ahead(site: Site) -> Iterator[None]:
     site.clock(7)
     yield
+    site.clock(0)
+
+
+@fault('the clock is far ahead, with `ready = "clock"`')
+def _far_ahead(site: Site) -> Iterator[None]:
+    site.write(ready='ready = "clock"', on_empty="")
+    site.clock(13 * 7)
+    yield
+    site.write()
     site.clock(0)
 
 
@@ -197,6 +213,14 @@ def _lost(site: Site) -> Iterator[None]:
     yield
 
 
+@fault("the ledger is lost, and the feed is late")
+def _lost_and_late(site: Site) -> Iterator[None]:
+    site.store.lose()
+    shutil.rmtree(site.feed)
+    yield
+    site.deliver()
+
+
 @fault("the ledger and the results are lost")
 def _all_lost(site: Site) -> Iterator[None]:
     site.store.lose()
@@ -238,6 +262,17 @@ def _down(site: Site) -> Iterator[None]:
 @fault("an older copy of the ledger was put back")
 def _older_copy(site: Site) -> Iterator[None]:
     site.store.restore(site.copies[-2])
+    yield
+
+
+@fault("a copy of the ledger was charged elsewhere and put back")
+def _charged_elsewhere(site: Site) -> Iterator[None]:
+    site.store.restore(site.copies[-2])
+    site.patch.chdir(site.folder)
+    window = str(site.window.before())
+    apart = site.command("report", "weekly.toml", "-o", "page.html", "--results", "apart", "--window", window)
+    assert apart.status == 0, apart
+    shutil.rmtree(site.folder / "apart")
     yield
 
 
