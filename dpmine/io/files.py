@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pyarrow as pa
 from pyarrow import fs
 
-from dpmine.errors import UnreadableFile, require_memory
+from dpmine.errors import BadParameter, UnreadableFile, require_memory
 from dpmine.options.names import PARQUET
 
 if TYPE_CHECKING:
@@ -110,14 +110,46 @@ def _require_utf8(name: str) -> None:
         raise UnreadableFile(f"The name '{shown}' is not valid UTF-8: rename the file or folder.") from None
 
 
-def shown_name(name: str) -> str:
-    """A path as given; a URL without user names, passwords and parameters.
+_SECRET = re.compile("pass|secret|key|token|sig|credential", re.IGNORECASE)
+"""In the names of parameters of URLs."""
+_PORT = re.compile(r"(?!s3|gs|gcs)[^:]*://(?:[^:@]*@)?[^:@]*:\d*")
+_CONTAINER = re.compile(r"(?:abfs|wasb)s?://[^:@]*@[^@]*")
 
-    A password goes up to the last @: that of s3:// may hold a slash.
+
+def shown_name(name: str) -> str:
+    """A path as given; a URL without user names, passwords and parameters."""
+    return _without_user(name).partition("?")[0] if "://" in name else name
+
+
+def identity_of(name: str) -> str:
+    """What tells one file or database from another: as `shown_name`, with the parameters that are no secrets.
+
+    Raises BadParameter for a URL with a password and a further @: it is then not sure where the password ends.
     """
     if "://" not in name:
         return name
-    return re.sub(r"://([^/]*:.*|[^/]*)@", "://", name, flags=re.DOTALL).partition("?")[0]
+    place, _, parameters = _without_user(name).partition("?")
+    if name.partition("?")[0].count("@") > 1 + place.count("@"):
+        raise BadParameter("A URL has a password and several @: write all but the one before the host as %40.")
+    kept = sorted(each for each in parameters.split("&") if each and not _SECRET.search(each.partition("=")[0]))
+    return f"{place}?{'&'.join(kept)}" if kept else place
+
+
+def _without_user(url: str) -> str:
+    """Without user name and password, which may hold any character: all up to the last @ before the parameters.
+
+    Where there is none, an @ of the path stays: no colon but that of a port. Of Azure, what is before the @ is a
+    container.
+    """
+    scheme, _, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    whole = f"{scheme}://{authority}"
+    if ":" in authority and not _PORT.fullmatch(whole):
+        place, mark, parameters = rest.partition("?")
+        if "@" not in place:
+            place, mark, parameters = rest, "", ""
+        return f"{scheme}://{place.rpartition('@')[2]}{mark}{parameters}"
+    return url if _CONTAINER.fullmatch(whole) else f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
 
 
 def reason(error: BaseException) -> str:

@@ -26,7 +26,7 @@ SomeGuarantee = TypeVar("SomeGuarantee", bound=Guarantee)
 ROW = "row"
 """The privacy unit of estimators, where the caller names none."""
 _UNSETTLED = "the ledger could not settle this run, so all of epsilon_max stays charged"
-_PASSWORD = re.compile(r"(://[^/:\s]*:)\S*(?=@)|(password=)[^&\s'\"]*", re.IGNORECASE)
+_PASSWORD = re.compile(r"(://[^/:\s]*:)(?:[^?\s]*(?=@)|\S*(?=@))|(password=)[^&\s'\"]*", re.IGNORECASE)
 
 
 def of_asserted_unit(guarantee: SomeGuarantee, unit: str, assertion: str) -> SomeGuarantee:
@@ -35,7 +35,7 @@ def of_asserted_unit(guarantee: SomeGuarantee, unit: str, assertion: str) -> Som
 
 
 def without_passwords(text: str) -> str:
-    """The text, with the passwords of URLs in it left out: all up to the last @, for a password may hold @ and /."""
+    """The text, with the passwords of URLs left out: all up to the last @ before parameters. They may hold @ and /."""
     return _PASSWORD.sub(lambda found: f"{found[1] or found[2]}***", text)
 
 

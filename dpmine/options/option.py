@@ -7,11 +7,11 @@ from typing import Any
 
 from dpmine.options.names import ENCODINGS, FORMS, QUOTES
 
-_TEXTS = {
-    *("C", "COL", "COL,COL", "COL,COL|N", "COL=TYPE,…", "COL=X,X", "A,B", "A,B[,C]", "TEXT"),
-    *("CHAR", ".|,", "SQL", "CONDITION", "URL", "NAME", "RELATION", "MECHANISM", "SIZE", "TABLE", "LISTS"),
+_NUMBERS = {
+    *("A", "B", "D", "E", "F", "H", "K", "L", "M", "N", "P", "R", "S", "T", "W"),
+    *("A[,A]", "B[,B]", "MIN,MAX", "N,N,…", "N[,N]", "N|F", "R|R1-R2", "E|auto", "L|auto", "L,L|auto"),
 }
-"""What `Option.metavar` calls texts."""
+"""What `Option.metavar` calls numbers; all else is a text, also where it looks like one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class Option:
         return bool(self.bare) or self.kind is list or "," in (self.metavar or "")
 
     @property
-    def has_text(self) -> bool:
-        """Whether its value, or each entry of it, is a text also where it looks like a number."""
-        return self.kind is not bool and self.metavar in _TEXTS
+    def has_numbers(self) -> bool:
+        """Whether its value, or each entry of it, is a number, or a word that stands for one."""
+        return self.kind is int or (self.kind is not bool and self.metavar in _NUMBERS)
 
 
 EPSILON = Option("Privacy loss, read exactly: 0.5, 1/3.", "E", "1")
@@ -96,7 +96,7 @@ OF_SOURCE = {
         "|".join(QUOTES),
         shown=QUOTES[0],
     ),
-    "decimal": Option("Decimal point of numbers in CSV files.", ".|,", shown="a point"),
+    "decimal": Option("Decimal point of numbers in CSV files, a point or a comma.", "CHAR", shown="."),
     "encoding": Option(
         "Encoding of text files; bytes that are none of its characters become U+FFFD.",
         choices=ENCODINGS,

@@ -14,6 +14,7 @@ from support.cases import every
 
 import dpmine
 from dpmine.errors import BadParameter, UnreadableFile
+from dpmine.io.files import identity_of
 from dpmine.ledger.budget import Amount
 from dpmine.models.linear.estimators import CLASSIFIERS
 from dpmine.options.tables import OPTIONS
@@ -75,21 +76,22 @@ def test_an_input_may_be_a_path_or_several(folder: Folder) -> None:
 
 SPELLINGS: dict[str, tuple[Any, ...]] = {
     "COL,COL": ("a, b", ["a", "b"]),
-    "COL,COL|N": (3, "3"),
+    "COL,COL|N": ("a,b", ["a", "b"]),
     "COL=X,X": ("age=18,30", ["age=18,30"]),
     "COL=TYPE,…": ("a=text,b=date", ["a=text", "b=date"]),
-    "A,B": ("1.0,2", ["1.0", 2]),
+    "A,B": ("1.0,2", ["1.0", "2"]),
     "A,B[,C]": ("no, yes", ["no", "yes"]),
     "A[,A]": (0, "0", "0.0", [0]),
     "B[,B]": ([1, 2], "1,2"),
     "MIN,MAX": ("0.5,1", [Decimal("0.5"), 1]),
     "N,N,…": ("4,8", [4, 8]),
-    "N[,N]": (11, "11", [11]),
+    "N[,N]": (16, "16", [16], "2^4"),
     "L,L|auto": ("0.1,1", [Decimal("0.10"), "1"]),
     "L|auto": ("0.1", Decimal("0.10"), "1/10"),
     "E|auto": ("1e-1", Decimal("0.1")),
     "N|F": ("2%", Decimal("0.02"), "1/50"),
-    "R|R1-R2": (3, "3"),
+    "R|R1-R2": (3, "3", "3-3"),
+    "NAME": ("a-b",),
     "RELATION": ("add-remove", "add_remove"),
     "MECHANISM": ("limited-domain", "limited_domain"),
 }
@@ -100,6 +102,14 @@ DIFFERENT: list[tuple[str, object, object]] = [
     ("A[,A]", 0, [0, 0]),
     ("N|F", 1, "1.0"),
     ("E|auto", "auto", 1),
+    ("FILE", "007", "7"),
+    ("FILE", ["007"], ["7"]),
+    ("COL,COL|N", 3, ["3"]),
+    ("COL,COL", "007", "7"),
+    ("A,B[,C]", ["1", "0"], [1, 0]),
+    ("LISTS", [[1, 2]], [["1", "2"]]),
+    ("CHAR", ",", ";"),
+    ("NAME", "a-b", "a_b"),
 ]
 
 
@@ -111,17 +121,36 @@ def _contents(kind: type[Job], name: str, values: Iterable[object]) -> list[str]
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_every_spelling_of_an_option_asks_for_the_same(kind: type[Job]) -> None:
     for name, option in kind.known.items():
-        if option.default is not None:
-            assert "'options': {}" in _contents(kind, name, [option.default])[0], name
+        default = option.shown if option.default is None else option.default
+        if default is not None:
+            assert "'options': {}" in _contents(kind, name, [default])[0], name
         if option.metavar in SPELLINGS:
             assert len(set(_contents(kind, name, SPELLINGS[option.metavar]))) == 1, name
         elif option.kind is list:
             assert len(set(_contents(kind, name, ["a", ["a"]]))) == 1, name
-        elif option.kind is str and not option.choices and not option.has_text:
+        elif option.has_numbers and option.kind is not int:
             assert len(set(_contents(kind, name, ["0.5", Decimal("0.50"), "1/2"]))) == 1, name
         for metavar, one, other in DIFFERENT:
             if metavar == option.metavar:
                 assert len(set(_contents(kind, name, [one, other]))) == 2, name
+
+
+@every(
+    ("one", "other", "same"),
+    [
+        ("hdfs://n:8020/x/a@v1.parquet", "hdfs://n:8020/y/b@v1.parquet", False),
+        ("abfs://c1@acct/x.parquet", "abfs://c2@acct/x.parquet", False),
+        ("s3://b/a.parquet?endpoint_override=x", "s3://b/a.parquet?endpoint_override=y", False),
+        ("s3://KEY:SECRET/1@b/x", "s3://KEY:other@b/x", True),
+        ("s3://b/x?region=r&secret_key=1", "s3://b/x?secret_key=2&region=r", True),
+    ],
+)
+def test_a_file_is_what_its_url_says_but_for_secrets(one: str, other: str, same: bool) -> None:
+    assert (identity_of(one) == identity_of(other)) is same
+    assert (len(set(_contents(KINDS["top-itemset"], "catalogue", [one, other]))) == 1) is same
+    assert "SECRET" not in identity_of(one)
+    with pytest.raises(BadParameter, match="several @"):
+        identity_of("https://u:p@h/a@v1.parquet")
 
 
 def test_what_changes_no_result_asks_for_nothing(folder: Folder) -> None:

@@ -8,13 +8,14 @@ import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpmine.errors import BadParameter
-from dpmine.io.files import shown_name
+from dpmine.io.files import identity_of
 from dpmine.options.option import OF_SOURCE
 from dpmine.options.tables import OPTIONS
-from dpmine.parameters import count_or_share, exact_number, listed
+from dpmine.parameters import count_or_share, exact_number, listed, parse_sizes, whole_numbers
 from dpmine.privacy import short
 
 if TYPE_CHECKING:
@@ -163,11 +164,11 @@ class Job(ABC):
             if (option := self.known[name]).asks and (value := _canonical(option, given[name])) != _default_of(option)
         }
         if self.scheduled is None:
-            return {"kind": self.kind, "input": list(map(shown_name, self.paths)), "options": options, **self.charged}
+            return {"kind": self.kind, "input": list(map(identity_of, self.paths)), "options": options, **self.charged}
         window = {"window": self.scheduled.window}
         if self.scheduled.days is not None:
             window |= {"every": self.scheduled.every, "column": self.scheduled.days.column}
-        asked = {"kind": self.kind, "input": [shown_name(self.source)], "options": options, **window}
+        asked = {"kind": self.kind, "input": [identity_of(self.source)], "options": options, **window}
         return {**asked, "dataset": self.charged["dataset"]}
 
     @property
@@ -259,38 +260,51 @@ def _digest(content: Mapping[str, object]) -> str:
 
 
 def _default_of(option: Option) -> object:
-    return None if option.default is None else _canonical(option, option.default)
+    """What an option has that is not given, as far as `--help` says it."""
+    default = option.shown if option.default is None else option.default
+    return None if default is None else _canonical(option, default)
 
 
 def _canonical(option: Option, value: Any) -> object:
-    """An option's value in one of its spellings, for JSON."""
+    """An option's value in one of its spellings, for JSON: values that ask for different things stay different."""
     if isinstance(value, dict):
-        return {name: _canonical(option, entry) for name, entry in value.items()}
-    if option.has_list:
-        entries = [value] if option.kind is list and isinstance(value, str) else listed(value)
-        return [_entry(option, option.bare if entry is True and option.bare else entry) for entry in entries]
-    if isinstance(value, list | tuple):
-        return [_canonical(option, entry) for entry in value]
-    return _entry(option, value)
-
-
-def _entry(option: Option, value: Any) -> object:
-    """A single value: equal numbers are written alike, but a count is no share; so are names with dashes."""
-    if isinstance(value, bool):
-        return value
-    text = str(value)
-    if option.metavar == "URL":
-        return shown_name(text)
+        return {name: _plain(entry) for name, entry in value.items()}
+    if option.has_numbers:
+        return _numbers(option, value)
+    if isinstance(value, str) and (option.metavar == "URL" or option.kind is Path):
+        return identity_of(value)
     if option.metavar in {"RELATION", "MECHANISM"}:
-        return text.replace("-", "_")
-    return text if option.has_text or option.choices else _number(option, value)
+        return str(value).replace("-", "_")
+    return _plain(_entries(option, value) if option.has_list else value)
 
 
-def _number(option: Option, value: Any) -> object:
+def _numbers(option: Option, value: Any) -> object:
+    """Equal numbers are written alike, but a count is no share; what is no number stands for itself, such as "auto"."""
     try:
-        if option.metavar != "N|F":
-            return str(exact_number("value", value))
-        support = count_or_share("value", value, least=0)
-    except BadParameter:  # a name, such as "auto"
-        return str(value)
-    return support if isinstance(support, int) else str(support)
+        if option.metavar == "N|F":
+            support = count_or_share("value", value, least=0)
+            return support if isinstance(support, int) else str(support)
+        if option.metavar == "R|R1-R2":
+            return parse_sizes(value)
+        if option.metavar in {"N,N,…", "N[,N]"}:
+            return whole_numbers("value", value)
+        entries = [str(exact_number("value", entry)) for entry in (listed(value) if option.has_list else [value])]
+    except BadParameter:
+        return _plain(value)
+    return entries if option.has_list else entries[0]
+
+
+def _entries(option: Option, value: Any) -> object:
+    """A list of texts; a single whole number may say how many there are."""
+    if isinstance(value, list | tuple):
+        return value
+    if option.kind is list or (option.bare and value is True):
+        return [option.bare or value]
+    return str(value) if str(value).isdigit() else listed(str(value))
+
+
+def _plain(value: Any) -> object:
+    """For JSON; a number that is not whole is no text."""
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return value if isinstance(value, str | int) else {"number": str(value)}

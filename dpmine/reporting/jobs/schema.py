@@ -168,7 +168,7 @@ def _value(option: Option) -> Schema:
         return {"type": ["boolean", "array", "string"], "items": _ENTRIES}
     if option.has_list or option.kind is Path:
         return {"type": ["array", "string", "number"], "items": _ENTRIES, **default}
-    return {**(_TEXT if option.has_text else _NUMBER), **default}
+    return {**(_NUMBER if option.has_numbers else _TEXT), **default}
 
 
 def _plain(default: object) -> object:
