@@ -88,7 +88,7 @@ class CommandLine:
     def __getattr__(self, name: str) -> Any:
         """An option; none is called as an attribute of this class."""
         try:
-            return self.options[name]
+            return vars(self)["options"][name]
         except KeyError:
             raise AttributeError(name) from None
 

@@ -1,7 +1,7 @@
 """Entry point: listens to interrupts first, then loads the commands and runs one (`dpmine_cli.program`).
 
-Exit status: 0 done, 1 a bug or a claim that an audit refutes, 2 bad request or bad data. 3 charge rejected, 4 too
-early for a window, 130 interrupted.
+Exit status: 0 done, 1 a bug or a claim that an audit refutes, 2 bad request or bad data.
+Or 3 charge rejected, 4 too early for a window, 130 interrupted.
 """
 
 from __future__ import annotations

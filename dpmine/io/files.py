@@ -122,7 +122,7 @@ def shown_name(name: str) -> str:
 
 
 def identity_of(name: str) -> str:
-    """What tells one file or database from another: as `shown_name`, with the parameters that are no secrets.
+    """What distinguishes one file or database from another: as `shown_name`, with the parameters that are no secrets.
 
     Raises BadParameter for a URL with a password and a further @: it is then not sure where the password ends.
     """

@@ -38,7 +38,7 @@ def opened_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _has_log(path: Path) -> bool:
-    return os.path.exists(f"{path}-wal")  # noqa: PTH110 (never raises)
+    return any(os.path.exists(f"{path}-{kind}") for kind in ("wal", "journal"))  # noqa: PTH110 (never raises)
 
 
 def _copied(path: Path) -> sqlite3.Connection | None:

@@ -374,6 +374,13 @@ _REASONS = {
 def _unwritable(folder: Path, error: OSError | None = None) -> UnreadableFile:
     if error is not None and error.errno in _FULL:
         return UnreadableFile(f"The disk of '{folder}' is full: free some space, then run the same command again.")
-    reason = _REASONS.get(error.errno or 0, "") if error else "" if folder.parent.is_dir() else _REASONS[errno.ENOENT]
-    why = f" ({reason})" if reason else ""
-    return UnreadableFile(f"Cannot write to '{folder}'{why}: name a folder that can be written with `results=…`.")
+    return UnreadableFile(
+        f"Cannot write to '{folder}'{_why(folder, error)}: name a folder that can be written with `results=…`."
+    )
+
+
+def _why(folder: Path, error: OSError | None) -> str:
+    """The system's reason, as far as it is known."""
+    missing = error is None and not folder.parent.is_dir()
+    reason = _REASONS.get(errno.ENOENT if missing else getattr(error, "errno", 0))
+    return f" ({reason})" if reason else ""

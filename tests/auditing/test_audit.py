@@ -14,7 +14,6 @@ from support.cases import every
 from support.oracles import top_k as top_k_laws
 
 from dpmine.auditing import AuditRow, run
-from dpmine.auditing import run as top_k
 from dpmine.auditing.audit_report import AuditReport
 from dpmine.auditing.call import audit
 from dpmine.auditing.pairs import Group, Pair, PairSide
@@ -180,7 +179,7 @@ def test_masses_are_those_of_the_lists(side: PairSide) -> None:
     for outcome, mass in law.items():
         names = tuple(None if i is None else owner[i] for i in outcome)
         expected[names] = expected.get(names, 0.0) + mass
-    found = top_k._masses_of(way)(pair, side)
+    found = run._masses_of(way)(pair, side)
     assert np.sort(found[found > 0]) == pytest.approx(sorted(expected.values()), rel=1e-12)
 
 
@@ -191,7 +190,7 @@ def test_masses_of_the_limited_domain(side: PairSide) -> None:
     way = LimitedDomainTopK.of(3, ONE, LARGE, REPLACE, 4)
     domain = top_k_laws.Domain(4, 3, float(way.round_epsilon), float(way.slack), 2)
     law = top_k_laws.limited_domain([*(group.at(side) for group in pair.groups), *[top_k_laws.DUMMY] * 5], domain)
-    found = top_k._masses_of(way)(pair, side)
+    found = run._masses_of(way)(pair, side)
     assert found.sum() == pytest.approx(1)
     assert np.sort(found[found > 0]) == pytest.approx(sorted(law.values()), rel=1e-9)
 

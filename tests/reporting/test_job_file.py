@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from fractions import Fraction
 from inspect import signature
@@ -115,6 +116,7 @@ DIFFERENT: list[tuple[str, object, object]] = [
 
 def _contents(kind: type[Job], name: str, values: Iterable[object]) -> list[str]:
     jobs = [kind("", "a", ("a",), {name: value}, {"ledger": "", "dataset": ""}) for value in values]
+    assert all(json.loads(json.dumps(job.content)) == job.content for job in jobs)  # as a stored one is compared
     return [str(job.content) for job in jobs]
 
 

@@ -22,7 +22,7 @@ from dpmine.auditing.targets.neighbours import Family, Pair, SeededBits
 from dpmine.auditing.targets.sampling import Sampler, all_raised
 from dpmine.auditing.targets.target_report import TargetReport, Tried
 from dpmine.errors import BadParameter
-from dpmine.parameters import positive, probability, truth, whole
+from dpmine.parameters import below_one, positive, probability, truth, whole
 from dpmine.selection.select import Law
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def epsilon_lower_bound(
     Source: `dpmine.auditing.blackbox.joint_bounds`.
     """
     count, miss = whole("samples", samples, least=4), float(1 - probability("confidence", confidence))
-    claim = Claim(1, 0 if delta is None else probability("delta", delta))
+    claim = Claim(1, 0 if delta is None else below_one("delta", delta))
     choosing_runs = max(2, count // _RUNS_PER_CHOOSING_RUN)
     chosen = choose_event(*_outcomes(run, run_neighbor, choosing_runs), claim, _ROUNDS[1][1])
     fresh = _outcomes(run, run_neighbor, count - choosing_runs)

@@ -154,7 +154,8 @@ class Forecast:
                 "Where units have few of what is counted, as shop baskets do, each adds to a limited number of "
                 f"supports: up to about {if_few.counts:,} are counted, {_within(if_few)}; upper ends allow for what "
                 f"that leaves out, too. Where they have many, as rows of wide tables do, about {if_many.counts:,}, "
-                f"{_within(if_many)}: a larger epsilon then counts more of them, and need not narrow these"
+                f"{_within(if_many)}: a larger epsilon then counts more of them, and need not narrow these. "
+                "In between, intervals may be several times as wide as where they have few"
             )
         return f"{text}. All intervals of a list hold together with probability {float(LEVEL):.0%}."
 

@@ -125,7 +125,9 @@ class Precision(NamedTuple):
 
 
 class Precisions(NamedTuple):
-    """Of public parameters alone; what is released of the data decides between these two, and what is in between.
+    """Two ends, by public parameters alone: what is released of the data decides what is counted.
+
+    In between, where units have some ten likely itemsets, more is counted, and intervals may be several times as wide.
 
     Attributes:
         if_many: where units have many of the itemsets that are counted: no cap applies.

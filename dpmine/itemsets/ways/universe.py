@@ -31,7 +31,7 @@ _DESCENT = 4  # by which the threshold falls until something is found: searches 
 
 
 class ItemsetUniverse:
-    """All itemsets of the given sizes, scored by their support; a candidate is an `CodedItemset`.
+    """All itemsets of the given sizes, scored by their support; a candidate is a `CodedItemset`.
 
     With a public catalogue the candidates are all its subsets of these sizes, bought or not. Without one, they are
     not known, and dummies take their place.

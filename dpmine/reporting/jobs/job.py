@@ -285,7 +285,7 @@ def _numbers(option: Option, value: Any) -> object:
             support = count_or_share("value", value, least=0)
             return support if isinstance(support, int) else str(support)
         if option.metavar == "R|R1-R2":
-            return parse_sizes(value)
+            return list(parse_sizes(value))
         if option.metavar in {"N,N,…", "N[,N]"}:
             return whole_numbers("value", value)
         entries = [str(exact_number("value", entry)) for entry in (listed(value) if option.has_list else [value])]
