@@ -193,6 +193,7 @@ def report(
         new ledger: granted ε = 1, δ = 1e-06 to 'shop'; if there was one before, restore it, ...
         job 'Pairs': done
         ε = 0, δ = 0 left for each customer
+        ledger: 'shop' ends at entry 2 with the seal ...
 
     See Also:
         dpmine.Ledger: the budget.
