@@ -146,7 +146,7 @@ def _without_user(url: str) -> str:
     whole = f"{scheme}://{authority}"
     if ":" in authority and not _PORT.fullmatch(whole):
         place, mark, parameters = rest.partition("?")
-        if "@" not in place:
+        if "@" not in place and "@" in authority:  # the mark is one of the password
             place, mark, parameters = rest, "", ""
         return f"{scheme}://{place.rpartition('@')[2]}{mark}{parameters}"
     return url if _CONTAINER.fullmatch(whole) else f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"

@@ -75,7 +75,9 @@ class WindowRun:
         try:
             asked = job_file.schedule.window(window, day)
         except BudgetExceeded as error:
-            raise BudgetExceeded(f"{error}{_still_open(recurring, store, day)}") from None
+            schedule, current = job_file.schedule, Window.containing(day, job_file.schedule.every)
+            ended = cls(recurring, store, schedule.windows(schedule.start or current, current)[-1])
+            raise BudgetExceeded(f"{error}{ended._still_open()}") from None
         run = cls(recurring, store, asked, window is None)
         if window is None:
             run._require_clock()
@@ -220,6 +222,20 @@ class WindowRun:
             f"Charged without a result: {names}. To run a window again, which is charged once more: {again}. To leave "
             "one out for good, write skip in [schedule]."
         )
+
+    def _still_open(self) -> str:
+        """Which windows up to this one have data and were not run, and how to run them; "" for none."""
+        charged, schedule = self._charges().amounts, self.recurring.schedule
+        names = [
+            window
+            for window in self._awaited(charged)
+            if self._has_work(window, charged)
+            and not schedule.missing(window, self.recurring.at(window, once=False).jobs)
+        ]
+        if not names:
+            return ""
+        listed = ", ".join(map(str, names)) if len(names) < 4 else f"{len(names)} from {names[0]} to {names[-1]}"
+        return f" Still open, and within its budget: {listed}. To run them: `window='{names[-1]}'`."
 
     def _charged_jobs(self) -> list[tuple[Window, Job]]:
         """The jobs that were charged, each with its window, of those that are not left out. Raises BadLedger."""
@@ -373,22 +389,6 @@ def _first(outcome: JobOutcome, others: Sequence[Report]) -> JobOutcome:
         return outcome
     attempts = [each for report in others for each in report.outcomes if each.job.key == outcome.job.key]
     return next((each for each in attempts if each.result is not None or each.charged), outcome)
-
-
-def _still_open(recurring: Recurring, store: ResultsFolder, day: date) -> str:
-    """Which windows of a schedule that has ended have data and were not run, and how to run them; "" for none."""
-    schedule, current = recurring.schedule, Window.containing(day, recurring.schedule.every)
-    run = WindowRun(recurring, store, schedule.windows(schedule.start or current, current)[-1])
-    charged = run._charges().amounts  # noqa: SLF001 - of this module
-    names = [
-        window
-        for window in run._awaited(charged)  # noqa: SLF001 - as above
-        if run._has_work(window, charged) and not schedule.missing(window, recurring.at(window, once=False).jobs)  # noqa: SLF001
-    ]
-    if not names:
-        return ""
-    listed = ", ".join(map(str, names)) if len(names) < 4 else f"{len(names)} from {names[0]} to {names[-1]}"
-    return f" Still open, and within its budget: {listed}. To run them: `window='{names[-1]}'`."
 
 
 def _again(windows: Iterable[Window]) -> str:

@@ -121,14 +121,16 @@ def own_options(kind: type[Mechanism], options: Mapping[str, Number | None]) -> 
         known = ", ".join(sorted({"not_private", *_OPTIONS}))
         raise BadParameter(f"Unknown option: {', '.join(unknown)}. There are: {known}.")
     given = {name: public_count(name, value) for name, value in options.items() if value is not None}
-    for option in given.keys() - kind.options():
-        raise no_option(kind.name, option)
+    own = kind.options()
+    for option in given:
+        if option not in own:
+            raise no_option(kind.name, option)
     if kind.needs_bounded_units and not given:
         raise BadParameter(
             f"{kind.name} has a guarantee only where a unit supports few candidates: give max_items_per_unit, such "
             "as 20 (`max_items_per_unit=20`)."
         )
-    return {kind.options()[name]: value for name, value in given.items()}
+    return {own[name]: value for name, value in given.items()}
 
 
 def no_option(name: str, option: str, others: Iterable[str] = ()) -> BadParameter:

@@ -142,6 +142,7 @@ def test_every_spelling_of_an_option_asks_for_the_same(kind: type[Job]) -> None:
     [
         ("hdfs://n:8020/x/a@v1.parquet", "hdfs://n:8020/y/b@v1.parquet", False),
         ("abfs://c1@acct/x.parquet", "abfs://c2@acct/x.parquet", False),
+        ("postgresql://[::1]:5/d?application_name=a@b", "postgresql://[::2]:5/d?application_name=a@b", False),
         ("s3://b/a.parquet?endpoint_override=x", "s3://b/a.parquet?endpoint_override=y", False),
         ("s3://KEY:SECRET/1@b/x", "s3://KEY:other@b/x", True),
         ("s3://b/x?region=r&secret_key=1", "s3://b/x?secret_key=2&region=r", True),
