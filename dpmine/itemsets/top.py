@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -190,18 +191,18 @@ def top_itemsets(
         not_private=not_private,
     )
     request, account = Request.of(query), Account.of(ledger, dataset)
-    charge = partial(_charge_with_notices, request, account, notice)
+    charge = partial(_charge_with_notices, request, account, notice, doubtful := doubt(request))
     loaded = read_transactions(
         data, columns, catalogue=request.catalogue, progress=progress, memory=memory, before_rows=charge, engine=engine
     )
     from dpmine.itemsets.counting.rows import showing
 
     with closing(loaded), showing(progress):
-        return answer(request, loaded, charged=account.ledger is not None)
+        return replace(answer(request, loaded, charged=account.ledger is not None), doubt=doubtful)
 
 
 def _charge_with_notices(
-    request: Request, account: Account, notice: Callable[[str], None] | None, plan: LayoutPlan
+    request: Request, account: Account, notice: Callable[[str], None] | None, doubtful: str, plan: LayoutPlan
 ) -> None:
     """Once the layout is known and before any data are read: say what is to be known, and charge the account."""
     if notice is not None:
@@ -209,7 +210,7 @@ def _charge_with_notices(
         for text in filter(None, [long_search(request), counts_of_unions(request, several_baskets=several)]):
             notice(text)
     job, reason = f"top-itemset {request.way.name}", request.way.reason
-    charge_with_notices(plan, notice, account, request.guarantee, job=job, doubt=doubt(request), reason=reason)
+    charge_with_notices(plan, notice, account, request.guarantee, job=job, doubt=doubtful, reason=reason)
 
 
 def answer(request: Request, loaded: LoadedTransactions, *, charged: bool) -> TopItemsets:
@@ -272,7 +273,6 @@ def _listed(
         type_name(loaded.item_type),
         len(itemsets) - len(listed),
         loaded.several_baskets,
-        doubt(request),
     )
 
 
