@@ -38,6 +38,7 @@ _TURN = text("SELECT pg_try_advisory_lock(:number)")
 _SQLITE, _POSTGRES = "sqlite", "postgresql"
 _KINDS = "sqlite:///budget.db or postgresql://user@host/database"
 _READS = "dpmine_reads"
+_MOVED = "was renamed, removed or replaced at the same time"
 _ESCAPED = re.compile(rb"\\([0-7]{3})")  # in the list of mounts: blanks and backslashes
 _TRANSACTIONS = threading.RLock()
 """Held by every transaction, and by a fork: a child that inherited an open connection would not own its locks."""
@@ -85,13 +86,17 @@ class Database:
 
         Raises BadLedger where there is no ledger and `create` is False, or where it cannot be read or written.
         """
-        with self._explained(), self._connected(create=create).begin() as connection:
-            self._require_one_name()  # no other name was given to the file before this transaction had its lock
-            if not has_ledger(connection):
-                if not create:
-                    raise self._none()
-                make_tables(connection)
-            yield connection
+        with self._explained():
+            engine, opened = self._connected(create=create), _identity(self._url)
+            with engine.begin() as connection:
+                self._require_one_name()  # no other name was given to the file before this transaction had its lock
+                if not has_ledger(connection):
+                    if not create:
+                        raise self._none()
+                    make_tables(connection)
+                yield connection
+                if _identity(self._url) != opened:
+                    raise BadLedger(f"The ledger at {self} cannot be used: its file {_MOVED}. Nothing was run.")
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -278,6 +283,14 @@ def _second_name(path: str) -> str:
         if os.fsencode(real) in _mount_points():
             return "is mounted: mount the folder, not the file"
     return ""
+
+
+def _identity(url: URL) -> tuple[int, int] | None:
+    """Which file the path leads to: SQLite commits to the one that it opened. None for a server, and for no file."""
+    with suppress(OSError):
+        status = Path(str(url.database)).stat() if url.get_backend_name() == _SQLITE else None
+        return None if status is None else (status.st_dev, status.st_ino)
+    return None
 
 
 def _mount_points() -> set[bytes]:

@@ -1,19 +1,20 @@
-"""One ledger file with two names: SQLite would keep a lock and a log for each, and both could charge one budget."""
+"""One ledger file with two names, at once or one after the other in a charge: both could charge one budget."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from ledger.guarantees import guarantee
 
 from dpmine.errors import BadLedger
-from dpmine.ledger import database
+from dpmine.ledger import database, records
 from dpmine.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -59,6 +60,41 @@ def test_a_link_that_is_made_before_the_lock_is_held(
     assert ledger.verify() == 1
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("SELECT count(*) FROM dpmine_history").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("name", ["budget.db", "link.db"])
+@pytest.mark.parametrize("change", ["renamed", "removed", "replaced"])
+def test_a_charge_is_undone_where_the_file_leaves_its_path(
+    change: str, name: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite would commit to the file that it opened, and another process find a ledger without the charge, or none."""
+    moved, other, append = tmp_path / "moved.db", tmp_path / "new.db", records.append
+    Ledger(f"sqlite:///{file}").grant("shop", epsilon=1)
+    shutil.copy(file, other)
+    (tmp_path / "link.db").symlink_to(file)
+
+    def changing(*given: Any, **options: Any) -> Any:
+        file.unlink() if change == "removed" else file.rename(moved)
+        if change == "replaced":
+            other.rename(file)
+        return append(*given, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(records, "append", changing)
+        with pytest.raises(BadLedger, match=r"renamed, removed or replaced at the same time\. Nothing was run"):
+            Ledger(f"sqlite:///{tmp_path / name}").charge("shop", guarantee("1"), job="")
+    for left in filter(type(file).exists, (file, moved)):
+        ledger = Ledger(f"sqlite:///{left}")
+        assert not ledger.budget("shop").spent.epsilon
+        ledger.charge("shop", guarantee("1"), job="")
+
+
+def test_a_file_may_be_renamed_between_charges(file: Path, tmp_path: Path) -> None:
+    Ledger(f"sqlite:///{file}").grant("shop", epsilon=2)
+    Ledger(f"sqlite:///{file}").charge("shop", guarantee("1"), job="")
+    moved = Ledger(f"sqlite:///{file.rename(tmp_path / 'moved.db')}")
+    moved.charge("shop", guarantee("1"), job="")
+    assert not moved.budget("shop").remaining.epsilon
 
 
 MOUNTED = """
