@@ -226,11 +226,11 @@ def require_apart(
     Files are compared, not names: links, hard links and letter case do not matter. Nor may a new file be one that the
     next run reads as data, behind a folder or a glob. Raises BadParameter.
     """
-    places = {name: _identity(path) for name, path in targets.items() if path is not None}
+    places = {name: file_identity(path) for name, path in targets.items() if path is not None}
     for one, other in combinations(places, 2):
         if places[one] == places[other]:
             raise BadParameter(f"{one} and {other} name the same file: give each a file of its own.")
-    kept = {_identity(path): name for name, path in (files or {}).items() if path is not None}
+    kept = {file_identity(path): name for name, path in (files or {}).items() if path is not None}
     for name, place in places.items():
         if place in kept:
             raise BadParameter(f"{name} names {kept[place]}: give it a file of its own.")
@@ -239,7 +239,7 @@ def require_apart(
             raise BadParameter(f"{name} is a new file among the inputs, which the next run reads: name another folder.")
     if not any(isinstance(place, tuple) for place in places.values()):
         return  # what does not exist is not read
-    read = {_identity(file) for path in paths for file in _local_files(os.fspath(path))}
+    read = {file_identity(file) for path in paths for file in _local_files(os.fspath(path))}
     for name, place in places.items():
         if place in read:
             raise BadParameter(f"{name} names one of the input files: give it a file of its own.")
@@ -254,7 +254,7 @@ def _would_hold(name: str, new: str) -> bool:
     return glob.has_magic(name) and not os.path.lexists(name) and Path(new).match(os.path.realpath(name))
 
 
-def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | str:
+def file_identity(path: str | os.PathLike[str]) -> tuple[int, int] | str:
     """What identifies a file: for one that exists the same for all its names, else its name."""
     try:
         found = os.stat(path)  # noqa: PTH116 - a text may be no path

@@ -20,7 +20,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from dpmine.errors import BadLedger, NoLedger, NotReady
-from dpmine.io.atomic import is_file
+from dpmine.io.atomic import file_identity, is_file
 from dpmine.ledger.read_only import opened_to_read
 from dpmine.ledger.tables import has_ledger, make_tables
 
@@ -38,7 +38,6 @@ _TURN = text("SELECT pg_try_advisory_lock(:number)")
 _SQLITE, _POSTGRES = "sqlite", "postgresql"
 _KINDS = "sqlite:///budget.db or postgresql://user@host/database"
 _READS = "dpmine_reads"
-_MOVED = "was renamed, removed or replaced at the same time"
 _ESCAPED = re.compile(rb"\\([0-7]{3})")  # in the list of mounts: blanks and backslashes
 _TRANSACTIONS = threading.RLock()
 """Held by every transaction, and by a fork: a child that inherited an open connection would not own its locks."""
@@ -87,7 +86,7 @@ class Database:
         Raises BadLedger where there is no ledger and `create` is False, or where it cannot be read or written.
         """
         with self._explained():
-            engine, opened = self._connected(create=create), _identity(self._url)
+            engine, opened = self._connected(create=create), self._file()
             with engine.begin() as connection:
                 self._require_one_name()  # no other name was given to the file before this transaction had its lock
                 if not has_ledger(connection):
@@ -95,8 +94,9 @@ class Database:
                         raise self._none()
                     make_tables(connection)
                 yield connection
-                if _identity(self._url) != opened:
-                    raise BadLedger(f"The ledger at {self} cannot be used: its file {_MOVED}. Nothing was run.")
+                if self._file() != opened:
+                    moved = "was renamed, removed or replaced at the same time"
+                    raise BadLedger(f"The ledger at {self} cannot be used: its file {moved}. Nothing was run.")
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -162,6 +162,10 @@ class Database:
             _ENGINES.add(self._engine)
             finalize(self, self._engine.dispose)
         return self._engine
+
+    def _file(self) -> tuple[int, int] | str | None:
+        """Which file the path leads to: SQLite commits to the one that it opened. None for a server."""
+        return file_identity(str(self._url.database)) if self._on_file else None
 
     def _require_one_name(self) -> None:
         """Raises BadLedger for a file with two names: SQLite's lock and log are named after the path, so it had two."""
@@ -283,14 +287,6 @@ def _second_name(path: str) -> str:
         if os.fsencode(real) in _mount_points():
             return "is mounted: mount the folder, not the file"
     return ""
-
-
-def _identity(url: URL) -> tuple[int, int] | None:
-    """Which file the path leads to: SQLite commits to the one that it opened. None for a server, and for no file."""
-    with suppress(OSError):
-        status = Path(str(url.database)).stat() if url.get_backend_name() == _SQLITE else None
-        return None if status is None else (status.st_dev, status.st_ino)
-    return None
 
 
 def _mount_points() -> set[bytes]:
