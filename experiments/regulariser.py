@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SEED = 2013  # of the splits only; noise comes from the system
 EPSILONS = (0.3, 1, 3)
 FIXED = (0.0001, 0.001, 0.01, 0.1)
-LIST = (0.001, 0.01, 0.1)  # the default until 0.1
+LIST = (0.001, 0.01, 0.1)  # far apart, as a first guess is
 FACTORS = (0.001, 0.01, 0.03, 0.1, 0.3, 0.5, 1, 2, 3)
 
 Set = tuple[np.ndarray, np.ndarray, Any, Any]
