@@ -18,6 +18,7 @@ import json
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData, DpmineError
@@ -39,6 +40,8 @@ from dpmine.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from jinja2 import Template
 
     from dpmine.ledger.budget import Budget
     from dpmine.ledger.records import Entry
@@ -344,12 +347,9 @@ def _parameters(facts: Facts) -> dict[str, object]:
 
 def checklist(facts: Facts) -> str:
     """The page, in Markdown. A ticked box is answered by the run, an empty one is for a person to answer."""
-    from jinja2 import PackageLoader
-
     budget, terms = facts.budget, facts.job_file.terms
     replaced, spent = budget.neighbors is Neighbors.REPLACE_ONE, budget.guarantee
-    own = templates().overlay(loader=PackageLoader("dpmine.reporting.evidence"), finalize=_shown)
-    page = own.get_template("checklist.md.j2").render(
+    page = _checklist_template().render(
         title=facts.job_file.title,
         owner=facts.job_file.owner,
         period=facts.job_file.period,
@@ -374,6 +374,14 @@ def checklist(facts: Facts) -> str:
         version=__version__,
     )
     return page.replace("&#39;", "'").replace("&#34;", '"') + "\n"  # quotes are no markup
+
+
+@cache
+def _checklist_template() -> Template:
+    from jinja2 import PackageLoader
+
+    own = templates().overlay(loader=PackageLoader("dpmine.reporting.evidence"), finalize=_shown)
+    return own.get_template("checklist.md.j2")
 
 
 def _job(job: Job, result: Stored | None) -> dict[str, object]:
