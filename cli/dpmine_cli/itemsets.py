@@ -197,7 +197,7 @@ def _sizes_from_one(line: CommandLine) -> str:
 
 def _exact_rules(supports: ListedSupports, least: Fraction) -> Prepared:
     """The itemsets and the rules of exact supports; as a table, the rules alone."""
-    from dpmine.itemsets.release.rules import plain_rules
+    from dpmine.itemsets.release.rules import plain_rules, rules_table
     from dpmine_cli.output import Prepared, lines_of_supports
 
     frame = supports.rules(least)
@@ -205,23 +205,8 @@ def _exact_rules(supports: ListedSupports, least: Fraction) -> Prepared:
     itemsets = [row for batch in batches for row in batch.to_pylist()]
     none = _no_rule(least) if any(len(row["items"]) > 1 for row in itemsets) else _NO_ITEMSETS
     text = "\n".join([*lines_of_supports(batches), "", *(map(_rule, rules) if rules else [none])])
-    table = _table_of_rules(frame, "").replace_schema_metadata({"dpmine": '{"private": false}'})
+    table = rules_table(frame, "").replace_schema_metadata({"dpmine": '{"private": false}'})
     return Prepared({"private": False, "itemsets": itemsets, "rules": rules}, table, text)
-
-
-def _table_of_rules(rules: pd.DataFrame, item_type: str) -> pa.Table:
-    """The rules as rows; a measure that is undefined or infinite is null, as in JSON."""
-    import pyarrow as pa
-
-    from dpmine.itemsets.release.results import item_lists
-
-    sides, measures = rules.columns[:2].tolist(), rules.columns[2:].tolist()
-    columns = {side: item_lists(rules[side].tolist(), item_type) for side in sides}
-    finite = rules.replace([float("inf"), float("-inf")], float("nan"))
-    for name in measures:
-        kind = pa.float64() if rules[name].dtype == "float64" else pa.int64()
-        columns[name] = pa.array(finite[name], kind, from_pandas=True)
-    return pa.table(columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +226,9 @@ class WithRules:
 
     def to_arrow(self) -> pa.Table:
         """The rules, with the JSON as metadata."""
-        return _table_of_rules(self.frame, self.result.item_type).replace_schema_metadata({"dpmine": self.to_json()})
+        from dpmine.itemsets.release.rules import rules_table
+
+        return rules_table(self.frame, self.result.item_type).replace_schema_metadata({"dpmine": self.to_json()})
 
     @property
     def cautions(self) -> list[str]:

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from filelock import FileLock
-from reporting.jobs import AGES, ALL, HOSTILE, PAIRS, RULE, TARGET, WEIGHTS, fail, job
+from reporting.jobs import AGES, ALL, FREQUENT, HOSTILE, PAIRS, RULE, TARGET, WEIGHTS, fail, job
 
 import dpmine
 from dpmine.errors import BadData, UnreadableFile
@@ -366,6 +366,14 @@ def test_nothing_stands_out(folder: Folder) -> None:
     assert document["itemsets"] == []
     assert "needs the best" in document["advice"] or "gap" in document["advice"]
     assert "rules" not in document
+
+
+def test_rules_are_a_table_with_columns_also_where_there_is_none(folder: Folder) -> None:
+    report = folder.run(job(**FREQUENT | {"name": "Items", "max_size": 1}), job(**FREQUENT))
+    tables = [name for each in report.outcomes if each.result for name in each.result.files if "-rules." in name]
+    none, some = (pq.read_table(folder.path / "results" / name) for name in tables)
+    assert none.num_rows == 0 < some.num_rows
+    assert none.schema.equals(some.schema)
 
 
 def test_a_target_that_is_not_reached(folder: Folder) -> None:

@@ -12,8 +12,7 @@ from math import inf, nextafter
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpmine.itemsets.release.noise import level_of_one
-from dpmine.itemsets.release.results import item_lists
-from dpmine.itemsets.release.supports import LARGEST_SUPPORT, in_order, noisy
+from dpmine.itemsets.release.supports import LARGEST_SUPPORT, in_order, item_lists, noisy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

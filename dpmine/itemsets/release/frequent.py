@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.noise import LEVEL
-from dpmine.itemsets.release.results import above_units, drawn_rules, item_lists, listed_items
-from dpmine.itemsets.release.supports import in_order
+from dpmine.itemsets.release.results import above_units, drawn_rules, listed_items
+from dpmine.itemsets.release.supports import in_order, item_lists
 from dpmine.markup import html_table, json_text, printable
 from dpmine.parameters import exact_number, named
 

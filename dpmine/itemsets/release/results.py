@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.release.rules import about_several_baskets
-from dpmine.itemsets.release.supports import Consistency, in_order
+from dpmine.itemsets.release.supports import Consistency, in_order, item_lists
 from dpmine.markup import html_table, json_text, printable
 from dpmine.parameters import named, one_of
 
@@ -339,16 +339,6 @@ class TopItemsets:
         if self.advice:
             details["advice"] = self.advice
         return details
-
-
-def item_lists(itemsets: Sequence[Itemset], item_type: str) -> pa.Array:
-    """The itemsets as lists of items of one type: as declared; else texts, unless all items are integers."""
-    import pyarrow as pa
-
-    integers = all(isinstance(item, int) for itemset in itemsets for item in itemset) and any(itemsets)
-    kind = pa.type_for_alias(item_type or ("int64" if integers else "string"))
-    lists = map(in_order, itemsets)
-    return pa.array([each if pa.types.is_integer(kind) else list(map(str, each)) for each in lists], pa.list_(kind))
 
 
 def type_name(kind: pa.DataType | None) -> str:

@@ -13,7 +13,7 @@ from math import inf, isfinite, nan
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.release.supports import LARGEST_SUPPORT, Consistency, in_order, sort_key
+from dpmine.itemsets.release.supports import LARGEST_SUPPORT, Consistency, in_order, item_lists, sort_key
 from dpmine.parameters import exact_number, least_count, whole
 from dpmine.privacy import float_above, float_below
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
+    import pyarrow as pa
 
     from dpmine.itemsets.release.supports import Item, Itemset, SupportRelease
     from dpmine.markup import Document
@@ -120,6 +121,19 @@ def confidence(value: Number, name: str = "min_confidence") -> Fraction:
 def plain_rules(rules: pd.DataFrame) -> list[Document]:
     """The rows of a frame of rules for JSON: lists for sets, None for measures that are infinite or undefined."""
     return [{str(name): _plain(value) for name, value in row.items()} for row in rules.to_dict("records")]
+
+
+def rules_table(rules: pd.DataFrame, item_type: str) -> pa.Table:
+    """The rows of a frame of rules, items of that type in lists; a measure that is undefined or infinite is null."""
+    import pyarrow as pa
+
+    sides, measures = rules.columns[:2].tolist(), rules.columns[2:].tolist()
+    columns = {side: item_lists(rules[side].tolist(), item_type) for side in sides}
+    finite = rules.replace([float("inf"), float("-inf")], float("nan"))
+    for name in measures:
+        kind = pa.float64() if rules[name].dtype == "float64" else pa.int64()
+        columns[name] = pa.array(finite[name], kind, from_pandas=True)
+    return pa.table(columns)
 
 
 def _plain(value: Any) -> list[Item] | float | None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from fractions import Fraction
 
+    import pyarrow as pa
+
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.release.noise import SupportNoise
     from dpmine.itemsets.transactions.interface import SupportSource, Transactions
@@ -322,3 +324,13 @@ def sort_key(itemset: Itemset) -> list[tuple[bool, Item]]:
 
 def _place(item: Item) -> tuple[bool, Item]:
     return isinstance(item, str), item
+
+
+def item_lists(itemsets: Sequence[Itemset], item_type: str) -> pa.Array:
+    """The itemsets as lists of items of one type: as declared; else texts, unless all items are integers."""
+    import pyarrow as pa
+
+    integers = all(isinstance(item, int) for itemset in itemsets for item in itemset) and any(itemsets)
+    kind = pa.type_for_alias(item_type or ("int64" if integers else "string"))
+    lists = map(in_order, itemsets)
+    return pa.array([each if pa.types.is_integer(kind) else list(map(str, each)) for each in lists], pa.list_(kind))

@@ -76,9 +76,7 @@ class ItemsetJob(TransactionsJob):
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""
-        import pyarrow as pa
-
-        from dpmine.itemsets.release.rules import plain_rules
+        from dpmine.itemsets.release.rules import plain_rules, rules_table
 
         result = self._answer(
             memory=self.options.get("memory"),
@@ -90,8 +88,8 @@ class ItemsetJob(TransactionsJob):
         listed = self._listed(result)
         document, tables = listed.to_dict(), {"": listed.to_arrow()}
         if self._has_rules and result.itemsets:
-            document["rules"] = plain_rules(self._rules(result))
-            tables["-rules"] = pa.Table.from_pylist(document["rules"])
+            rules = self._rules(result)
+            document["rules"], tables["-rules"] = plain_rules(rules), rules_table(rules, result.item_type)
         return Released(document, result.guarantee, tables)
 
     @abstractmethod
