@@ -67,6 +67,14 @@ class Account:
             job = f"{job} (asserted: {guarantee.assertion})"
         return Charge(self.ledger, self.ledger.charge(self.dataset, guarantee, job=job), guarantee)
 
+    def require(self, guarantee: Guarantee, *, job: str) -> None:
+        """Raise what `charge` would raise, and charge nothing; a dry run ends here as there."""
+        ending: object = self.ledger
+        if isinstance(ending, DryLedger):
+            ending.charge(self.dataset, guarantee, job=job)
+        if self.ledger is not None:
+            self.ledger.after(self.dataset, guarantee)
+
 
 @dataclass(slots=True)
 class Charge:

@@ -29,6 +29,7 @@ from dpmine.privacy import ExPostGuarantee
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from pandas import Series
 
     from dpmine.exact.bits import BitSource
     from dpmine.privacy import Neighbors
@@ -175,6 +176,12 @@ class Units:
             codes = np.unique(pairs, return_inverse=True)[1].astype(np.int64)
             codes[missing] = -1
         return cls(name, codes)
+
+    def as_column(self) -> Series:
+        """The units as `fit` takes them, of rows that all have one."""
+        import pandas as pd
+
+        return pd.Series(self.codes, name=self.name)
 
 
 def require_units(units: Entries, X: Entries) -> None:

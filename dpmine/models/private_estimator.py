@@ -77,6 +77,11 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
         return 1 if self._private_count is None else 0
 
     @property
+    def labels_are_public(self) -> bool:
+        """Whether the labels that occur are the classes: then they are looked at before a charge, never after it."""
+        return False
+
+    @property
     def has_result(self) -> bool:
         """Whether the last fit has something to predict with: some may find nothing, by their noise."""
         return True
@@ -100,6 +105,7 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
 
         Once, with the parameters that were charged; else BadParameter.
         """
+        self._require_private_labels()
         name = None if units is None else units.name
         planned = self._planned(name, known_features(X))
         if planned.guarantee != charge.guarantee:  # a charge that was made before the columns were known is the most
@@ -111,9 +117,19 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
 
         `features` are the names of the columns, where they are known by now. `units` is the name of the units that the
         fit will be given, None for none. All parameters are checked first.
-        Forgets an earlier fit. Raises as `fit`, and then an earlier fit stays.
+        Forgets an earlier fit. Raises as `fit`, and then an earlier fit stays. Raises BadParameter where the labels
+        that occur are taken as public, because they are looked at before a charge: name the classes.
         """
+        self._require_private_labels()
         return self._charged(units, features)[0]
+
+    def require_budget(self, features: Sequence[str] | None = None, *, units: str | None = None) -> None:
+        """Raise what `charge` would raise but for labels, and charge nothing; a dry run ends here.
+
+        `features` and `units` as in `charge`.
+        """
+        planned, account = self._accounted(units, features)
+        account.require(planned.guarantee, job=type(self).__name__)
 
     def guarantee(self, units: str | None = None, features: Sequence[str] | None = None) -> Guarantee:
         """The most that a fit will guarantee, by its parameters alone; `units` and `features` as in `charge`.
@@ -157,6 +173,12 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
             raise BadParameter(
                 "units keeps the number of units private, and which labels occur is private, too: name them as "
                 "classes, such as `classes=['no', 'yes']`."
+            )
+
+    def _require_private_labels(self) -> None:
+        if self.labels_are_public:
+            raise BadParameter(
+                "A charge before the labels are read needs the classes: name them, such as `classes=['no', 'yes']`."
             )
 
     def _bounding(self, unit: PrivacyUnit, units: Units | None) -> Bounding:
@@ -222,6 +244,15 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
         self, units: str | None, features: Sequence[str] | None, *, rows: int | None = None
     ) -> tuple[Charge, PlannedFit[Settings]]:
         """A fit, planned and charged; `rows` is their number where it is known by now, and each is its own unit."""
+        planned, account = self._accounted(units, features, rows=rows)
+        charge = account.charge(planned.guarantee, job=type(self).__name__)
+        forget_fit(self)
+        return charge, planned
+
+    def _accounted(
+        self, units: str | None, features: Sequence[str] | None, *, rows: int | None = None
+    ) -> tuple[PlannedFit[Settings], Account]:
+        """A fit that is planned, and what it is charged to; as `_charged`."""
         if self._read_from_file:
             raise BadParameter("A model file does not keep what training needs: make a new estimator to train again.")
         planned, account = self._planned(units, features), Account.of(self.ledger, self.dataset)
@@ -229,9 +260,7 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
             self._require_declared(planned.settings, self._private_count, features)
         elif rows and features is not None:
             self._require_places(planned.settings, rows, 1, features)
-        charge = account.charge(planned.guarantee, job=type(self).__name__)
-        forget_fit(self)
-        return charge, planned
+        return planned, account
 
     def _planned(self, units: str | None, features: Sequence[str] | None = None) -> PlannedFit[Settings]:
         unit = self.privacy_unit(units)

@@ -59,6 +59,11 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator[Settings]):  # type: i
     _several: ClassVar[bool] = False
     """Whether more than two classes may be named."""
 
+    @property
+    def labels_are_public(self) -> bool:
+        """See `PrivateEstimator.labels_are_public`."""
+        return self.classes is None
+
     def _require_shared_parameters(self) -> None:
         if self.classes is not None:
             known_classes(self.classes, several=self._several)

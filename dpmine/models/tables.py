@@ -298,8 +298,8 @@ def fit_table(
     """The estimator, trained on the named columns of a table; it remembers their names.
 
     `units` are the columns that name the privacy unit of a row together; without them each row is protected by itself.
-    The label of a regressor is a column of numbers. Where the estimator has a ledger, it is charged once the columns
-    are known to be there, before any value is read.
+    The label of a regressor is a column of numbers. A ledger is charged once the columns are known to be there, before
+    any value is read. Where no classes are named, it is charged once the labels, which are public, were looked at.
 
     Raises BadParameter for no features, repeated ones, or the label among them; BadData and UnreadableFile as
     `read_columns`; else as `fit`.
@@ -309,27 +309,28 @@ def fit_table(
     _require_apart(features, label)
     units = [units] if isinstance(units, str) else units
     numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
-    charges: list[Charge] = []
-
-    def charge() -> None:
-        charges.append(estimator.charge(features, units=unit_name(units)))
-
+    charges: list[Charge | None] = []
+    name = unit_name(units)
     learner = getattr(estimator, "estimator", estimator)  # of a search
     any_label = getattr(learner, "classes", None) is not None
-    asserted = None if units or estimator.unit == ROW else estimator.unit
+    prepare = estimator.charge if any_label or not labels else estimator.require_budget
     columns = read_columns(
         data,
         numbers,
         labels=labels,
         keys=units,
-        asserted=asserted,
+        asserted=None if units or estimator.unit == ROW else estimator.unit,
         any_label=any_label,
         progress=progress,
-        ready=charge,
+        ready=lambda: charges.append(prepare(features, units=name)),
     )
     if len(columns[label]) < estimator.least_rows:
         raise BadData(NO_UNIT if units else "The file has no rows, and training needs some.")
-    estimator.fit_charged(_frame(columns, features), columns[label], charges[0], units_of(columns, units))
+    rows, found, charge = _frame(columns, features), units_of(columns, units), charges[0]
+    if charge is not None:
+        estimator.fit_charged(rows, columns[label], charge, found)
+    else:
+        estimator.fit(rows, columns[label], None if found is None else found.as_column())
     estimator.label_ = label
     return estimator
 

@@ -22,9 +22,10 @@ X = np.random.default_rng(3).uniform(-1, 1, size=(300, 2))
 
 TOP = ("top-itemset", "sales.parquet", "--size", "1", "--mechanism", "large-margin")
 HISTOGRAM = ("histogram", "people.parquet", "--column", "a", "--lower", "-1", "--upper", "1", "--bins", "4")
-TRAIN = "classify people.parquet --label y --features a,b --lambdas 0.1 --norm-bound 2 --model m.json"
-CLASSIFY = tuple(TRAIN.split())
-RULE = ("hypothesis", "people.parquet", "--label", "y", "--features", "a", "--lower", "-1", "--upper", "1")
+LABEL = ("--label", "y", "--classes", "false,true")
+TRAIN = "classify people.parquet --features a,b --lambdas 0.1 --norm-bound 2 --model m.json"
+CLASSIFY = (*TRAIN.split(), *LABEL)
+RULE = ("hypothesis", "people.parquet", *LABEL, "--features", "a", "--lower", "-1", "--upper", "1")
 SEARCH = "accuracy-first people.parquet --target b --features a --excess-risk 0.4 --regularization 0.1 --x-bound 1"
 FIRST = (*SEARCH.split(), "--y-bound", "1", "--steps", "10")
 NEW = (

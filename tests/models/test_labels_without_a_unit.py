@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -18,6 +19,7 @@ from support.cases import every
 from support.command_line import outcome_of
 
 import dpmine
+from dpmine.ledger.charging import DryLedger, DryRun
 from dpmine.models.tables import fit_table
 
 if TYPE_CHECKING:
@@ -154,3 +156,42 @@ def test_a_table_without_units_says_so() -> None:
     table = pa.table({"who": pa.array([None, None], pa.int64()), "x": [0.5, 0.1], "y": [0, 1]})
     with pytest.raises(dpmine.BadData, match="No row has a privacy unit"):
         fit_table(dpmine.PrivateLogisticRegression(), table, label="y", features=["x"], units="who")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_labels_of_files_are_looked_at_before_the_charge(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Without named classes they are public: what is wrong with them stops no run that was charged."""
+    monkeypatch.chdir(tmp_path)
+    ledger, run = dpmine.Ledger("sqlite:///b.db"), outcome_of(capfd)
+    ledger.grant("shop", epsilon=10**5, delta="0.1")
+    model = ["--model", "m.json"] * (command != "hypothesis")
+    charging = ["--unit", "who", "--features", "x", *COMMANDS[command], *model, "--ledger", "sqlite:///b.db"]
+    for last, said in (("maybe", "more than two classes"), (None, "rows without a label")):
+        table = pa.table({"who": [*range(201)], "x": [row[0] for row in ROWS], "y": [*["no", "yes"] * 100, last]})
+        pq.write_table(table, "a.parquet")
+        pacsv.write_csv(table, "a.csv")
+        for file in ("a.parquet", "a.csv"):
+            found = run(command, file, *charging, "--dataset", "shop")
+            assert (found.status, said in found.err) == (2, True), found
+    assert not ledger.budget("shop").spent.epsilon
+    named = run(command, "a.csv", "--classes", "no,yes", *charging, "--dataset", "shop")
+    assert (named.status, ledger.budget("shop").spent.epsilon > 0) == (0, True), named
+
+
+def test_a_run_without_budget_reads_no_labels(tmp_path: Path) -> None:
+    ledger = dpmine.Ledger(f"sqlite:///{tmp_path}/b.db")
+    ledger.grant("shop", epsilon=1)
+    table = pa.table({"x": [0.5, 0.1], "y": [0, 2]})
+    model = dpmine.PrivateLogisticRegression(epsilon=2, ledger=ledger, dataset="shop")
+    unread = pa.RecordBatchReader.from_batches(table.schema, iter(lambda: pytest.fail("was read"), None))
+    with pytest.raises(dpmine.BudgetExceeded):
+        fit_table(model, unread, label="y", features=["x"])
+    model.set_params(epsilon=1, ledger=DryLedger(ledger))
+    with pytest.raises(DryRun, match="no value was read"):
+        fit_table(model, unread, label="y", features=["x"])
+    model.set_params(ledger=ledger)
+    trained = fit_table(model, table, label="y", features=["x"])
+    assert trained.classes_.tolist() == [0, 2]
+    assert not ledger.budget("shop").remaining.epsilon

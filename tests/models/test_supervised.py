@@ -17,7 +17,7 @@ from support.command_line import CANARY
 from support.numpy_bits import NumpyBits
 
 import dpmine
-from dpmine.errors import BadData
+from dpmine.errors import BadData, BadParameter
 from dpmine.models.supervised import checked_codes, checked_column, checked_features, checked_labels, checked_targets
 
 if TYPE_CHECKING:
@@ -138,8 +138,13 @@ def test_a_fit_that_fails_leaves_nothing_behind(name: str) -> None:
     with pytest.raises(BadData, match="one class only"):
         estimator.set_params(classes=None).fit(features, ["no"] * len(features))
     assert estimator.classes_.tolist() == CLASSES, "the same"
-    with pytest.raises(BadData, match="one class only"):
-        estimator.fit_charged(features, ["no"] * len(features), estimator.charge())
+    with pytest.raises(BadParameter, match="before the labels are read needs the classes"):
+        estimator.charge()
+    charge = estimator.set_params(classes=CLASSES).charge()
+    with pytest.raises(BadParameter, match="before the labels are read needs the classes"):
+        estimator.set_params(classes=None).fit_charged(features, answers, charge)
+    with pytest.raises(BadData, match="inconsistent numbers of samples"):
+        estimator.set_params(classes=CLASSES).fit_charged(features, answers[:-1], charge)
     assert not hasattr(estimator, "classes_")
     with pytest.raises(NotFittedError):
         estimator.predict(features)

@@ -288,17 +288,26 @@ class PrivateSearchCV(Delegating, PrivateEstimator[SearchSettings]):
             best.model.spread_ = None  # the noise of a model that was chosen by its score has another distribution
         self._share_guarantee()
 
+    @property
+    def labels_are_public(self) -> bool:
+        """See `PrivateEstimator.labels_are_public`."""
+        _, learner = self._of_classes()
+        return isinstance(learner, PrivateClassifier) and learner.labels_are_public
+
+    def _of_classes(self) -> tuple[str, object]:
+        """The parameter for the classes, and the estimator that has it, if any has."""
+        parameter, learner = "classes", self.estimator
+        while isinstance(learner, Delegating):
+            parameter, learner = f"estimator__{parameter}", learner.estimator
+        return parameter, learner
+
     def _found_classes(self, labels: Labels) -> dict[str, Labels]:
         """The parameter that hands every run the classes of all rows with a unit: those that train would vary.
 
         Nothing where they are named, or the estimator learns no classes.
         """
-        parameter, learner = "classes", self.estimator
-        while isinstance(learner, Delegating):
-            parameter, learner = f"estimator__{parameter}", learner.estimator
-        if not isinstance(learner, PrivateClassifier) or learner.classes is not None:
-            return {}
-        return {parameter: checked_labels(learner, labels, len(labels))[0]}
+        parameter, learner = self._of_classes()
+        return {parameter: checked_labels(learner, labels, len(labels))[0]} if self.labels_are_public else {}
 
     def _share_guarantee(self) -> None:
         """The best model is released with the guarantee of the search: that of its run alone would be too small."""

@@ -137,7 +137,9 @@ def ledger(tmp_path: Path) -> dpmine.Ledger:
 
 
 def test_a_charge_covers_one_fit(ledger: dpmine.Ledger) -> None:
-    model = dpmine.PrivateLogisticRegression(lambdas=[0.1], epsilon="0.1", ledger=ledger, dataset="shop")
+    model = dpmine.PrivateLogisticRegression(
+        lambdas=[0.1], epsilon="0.1", classes=[False, True], ledger=ledger, dataset="shop"
+    )
     charge = model.charge()
     model.fit_charged(X, Y, charge)
     with pytest.raises(dpmine.BadParameter, match="covers one run"):
@@ -146,7 +148,9 @@ def test_a_charge_covers_one_fit(ledger: dpmine.Ledger) -> None:
 
 
 def test_a_charge_covers_its_own_parameters(ledger: dpmine.Ledger) -> None:
-    model = dpmine.PrivateLogisticRegression(lambdas=[0.1], epsilon="0.1", ledger=ledger, dataset="shop")
+    model = dpmine.PrivateLogisticRegression(
+        lambdas=[0.1], epsilon="0.1", classes=[False, True], ledger=ledger, dataset="shop"
+    )
     charge = model.charge()
     with pytest.raises(dpmine.BadParameter, match="covers one run"):
         model.set_params(epsilon=50).fit_charged(X, Y, charge)

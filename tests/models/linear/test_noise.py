@@ -160,7 +160,7 @@ def test_before_the_number_of_features_is_known_the_guarantee_is_the_most() -> N
 @every("method", ["objective", "output"])
 def test_a_charge_made_before_the_features_are_known_covers_any_number(kind: Any, method: str) -> None:
     """In all that a ledger adds up: without δ, the noise of few weights has a larger ρ."""
-    given: dict[str, Any] = {"target_bounds": (0, 1)} if kind is PrivateRidge else {"method": method}
+    given: dict[str, Any] = {"target_bounds": (0, 1)} if kind is PrivateRidge else {"method": method, "classes": [0, 1]}
     for features in (FEW, MANY):
         model = kind(feature_bounds=(-1, 1), **given)
         charge = model.charge()
@@ -182,7 +182,7 @@ def test_what_costs_more_than_its_charge_is_withheld(tmp_path: Path, monkeypatch
 
 
 def test_a_charge_for_few_features_does_not_cover_many() -> None:
-    model = PrivateLogisticRegression(feature_bounds=(-1, 1))
+    model = PrivateLogisticRegression(feature_bounds=(-1, 1), classes=[0, 1])
     with pytest.raises(BadParameter, match="covers one run"):
         model.fit_charged(*clouds(MANY), model.charge(names(FEW)))
 
