@@ -32,6 +32,7 @@ HOSTILE = {
     "NUL": b"\x00 a",
     "no UTF-8": b"\xff\xfe a",
     "a mark of byte order": b"\xef\xbb\xbfa",
+    "a mark of UTF-16": b"\xff\xfea\x00",
     "too long": b"a " * 2**20,
     "a return inside": b"x\ry",
     "many": b" ".join(str(number).encode() for number in range(5000)),

@@ -31,6 +31,7 @@ HOSTILE = {
     "NUL": b"9,\x00\n",
     "no UTF-8": b"9,\xff\n",
     "a mark of byte order": b"\xef\xbb\xbf9,bread\n",
+    "a mark of UTF-16": b"\xff\xfe9,\x00\n",  # in latin-1 a text that one person may have
     "too long": b"9," + b"x" * 2**20 + b"\n",
     "a return": b"9,x\ry\n",
     "like a header": b"c2,c1\n",
