@@ -214,6 +214,13 @@ def require_classes(labels: list[object], *, several: bool = False) -> list[obje
     return labels
 
 
+def spell_out_classes(fitted: BaseEstimator) -> None:
+    """Rename classes that files and pages cannot hold, so that no charged result is lost by what its labels are."""
+    labels = fitted.classes_.tolist() if hasattr(fitted, "classes_") else []
+    if labels and not are_classes(labels, several=True):
+        fitted.classes_ = np.array([repr(label) for label in labels])
+
+
 def fitted_entries(estimator: BaseEstimator) -> dict[str, object]:
     """What every model file of a fitted estimator ends with: names, guarantee, version.
 

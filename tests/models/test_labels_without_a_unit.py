@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from functools import partial
@@ -178,6 +179,24 @@ def test_labels_of_files_are_looked_at_before_the_charge(
     assert not ledger.budget("shop").spent.epsilon
     named = run(command, "a.csv", "--classes", "no,yes", *charging, "--dataset", "shop")
     assert (named.status, ledger.budget("shop").spent.epsilon > 0) == (0, True), named
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_odd_labels_lose_no_charged_result(
+    command: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Model files hold no control characters, so classes are spelled out there: which labels occur stops no run."""
+    monkeypatch.chdir(tmp_path)
+    model = ["--model", "m.json"] * (command != "hypothesis")
+    for labels in (["a\nb", "c"], ["\u202ea", "b"], ["x\x00", "x"]):
+        table = pa.table({"who": UNITS[:-1], "x": [row[0] for row in ROWS[:-1]], "y": labels * 100})
+        pq.write_table(table, "a.parquet")
+        command_line = [command, "a.parquet", "--unit", "who", "--features", "x", *COMMANDS[command], *model]
+        found = outcome_of(capfd)(*command_line, "--format", form)
+        assert found.status == 0, found.err
+        if form == "json":
+            assert json.loads(found.out)["classes"] == [repr(label) for label in sorted(labels)]
 
 
 def test_a_run_without_budget_reads_no_labels(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpmine.errors import BadData, BadParameter
+from dpmine.errors import BadParameter
 from dpmine.options.option import DECLARED_UNITS
 from dpmine.parameters import listed, one_or_each, whole_numbers
 from dpmine.privacy import Neighbors
@@ -208,15 +208,17 @@ class ModelJob(TableJob):
         """See `Job.run`."""
         estimator = self.estimator(ledger=account.ledger, dataset=account.dataset)
         self.fit(estimator, progress)
-        model = _model_file(estimator)
+        model = estimator.to_json()
         return Released(json.loads(model), estimator.guarantee_, {"": self.summary(estimator).to_arrow()}, model)
 
     def fit(self, estimator: Any, progress: Callable[[float], None]) -> None:
-        """Train on the columns that the options name. Raises as `fit_table`."""
+        """Train on the columns that the options name; classes are spelled out for files. Raises as `fit_table`."""
+        from dpmine.models.model_file import spell_out_classes
         from dpmine.models.tables import fit_table
 
         label, features = self.text(self.label), listed(self.options["features"])
         fit_table(estimator, self.data, label=label, features=features, units=self.units, progress=progress)
+        spell_out_classes(estimator)
 
     def estimator(self, **others: Any) -> Any:
         """The estimator, with the options of the job and other parameters. Raises BadParameter."""
@@ -240,19 +242,6 @@ class ModelJob(TableJob):
         if len(set(features)) < len(features) or self.options.get(self.label) in features:
             raise BadParameter(f"features must be different columns, and {self.label} none of them.")
         return features
-
-
-def _model_file(estimator: Any) -> str:
-    """The model as JSON; labels that JSON and pages cannot hold are spelled out, so that no charged result is lost."""
-    try:
-        return str(estimator.to_json())
-    except BadData:
-        import numpy as np
-
-        from dpmine.markup import printable
-
-        estimator.classes_ = np.array([printable(repr(label)) for label in estimator.classes_.tolist()])
-        return str(estimator.to_json())
 
 
 class NoisyTrainingJob(ModelJob):
