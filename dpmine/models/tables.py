@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter, LayoutWarning, warn
-from dpmine.io.arrow import integers, is_boolean, is_text, plain, type_name
+from dpmine.io.arrow import integers, is_boolean, is_text, plain, type_name, without_views
 from dpmine.io.open import open_source
 from dpmine.io.source import Columns, Source, quoted
 from dpmine.io.sources.frame import PandasSource
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 _MOST_NAMED = 20  # columns in a message
+_TRUTHS = {"true": True, "false": False, "True": True, "False": False}
 
 
 class NamedColumns(dict[str, "NDArray[Any]"]):
@@ -195,9 +196,9 @@ def _require_labels(name: str, column_type: pa.DataType) -> None:
 
 def _labels(name: str, column: pa.ChunkedArray) -> Labels:
     _require_labels(name, column.type)
-    if column.null_count:
-        raise _unlabelled(name)
     kind, values = plain(column.type), _decoded(column)
+    if values.null_count:  # a dictionary may hold a null
+        raise _unlabelled(name)
     if is_boolean(kind):
         return _integers(name, values.cast(pa.int8())).astype(bool)
     if pa.types.is_integer(kind):
@@ -236,9 +237,6 @@ def typed_labels(data: object, name: str, texts: Sequence[str]) -> list[object]:
         raise BadParameter(f"classes must be labels that column {name!r} can hold: it has {type_name(kind)}.") from None
 
 
-_TRUTHS = {"true": True, "false": False, "True": True, "False": False}
-
-
 def _texts(name: str, column: pa.ChunkedArray) -> Labels:
     texts = np.empty(len(column), dtype=object)
     try:
@@ -272,8 +270,11 @@ def _integers(name: str, column: pa.ChunkedArray) -> NDArray[np.int64]:
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The values behind a dictionary."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    """The values behind a dictionary; those of views as texts of their own, as Arrow takes none of them."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    kind = without_views(column.type.value_type)
+    return pa.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks], kind)
 
 
 def _is_whole(column_type: pa.DataType) -> bool:
@@ -309,8 +310,7 @@ def fit_table(
     _require_apart(features, label)
     units = [units] if isinstance(units, str) else units
     numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
-    charges: list[Charge | None] = []
-    name = unit_name(units)
+    name, charges = unit_name(units), list[Charge | None]()
     learner = getattr(estimator, "estimator", estimator)  # of a search
     any_label = getattr(learner, "classes", None) is not None
     prepare = estimator.charge if any_label or not labels else estimator.require_budget

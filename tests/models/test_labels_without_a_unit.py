@@ -199,6 +199,27 @@ def test_odd_labels_lose_no_charged_result(
             assert json.loads(found.out)["classes"] == [repr(label) for label in sorted(labels)]
 
 
+@pytest.mark.parametrize("classes", [None, ["no", "yes"]])
+def test_labels_may_be_views_of_texts(classes: Any, tmp_path: Path) -> None:
+    """Arrow casts no dictionary of views, as which columns of views in Parquet files are read."""
+    codes, texts = pa.array([0, 1] * 100 + [None], pa.int8()), pa.array(["no", "yes"], pa.string_view())
+    rest = pa.table({"who": UNITS, "x": [row[0] for row in ROWS]})
+    pq.write_table(
+        rest.append_column("y", pa.array(["no", "yes"] * 100 + [None], pa.string_view())), tmp_path / "a.parquet"
+    )
+    for data in (rest.append_column("y", pa.DictionaryArray.from_arrays(codes, texts)), tmp_path / "a.parquet"):
+        model = dpmine.PrivateLogisticRegression(classes=classes)
+        assert fit_table(model, data, label="y", features=["x"], units="who").classes_.tolist() == ["no", "yes"]
+
+
+@pytest.mark.parametrize("values", [pa.array([1, None]), pa.array(["no", None])])
+def test_a_null_within_a_dictionary_is_a_missing_label(values: pa.Array) -> None:
+    labels = pa.DictionaryArray.from_arrays(pa.array([0, 1] * 100, pa.int8()), values)
+    table = pa.table({"x": [row[0] for row in ROWS[:-1]], "y": labels})
+    with pytest.raises(dpmine.BadData, match="rows without a label"):
+        fit_table(dpmine.PrivateLogisticRegression(), table, label="y", features=["x"])
+
+
 def test_a_run_without_budget_reads_no_labels(tmp_path: Path) -> None:
     ledger = dpmine.Ledger(f"sqlite:///{tmp_path}/b.db")
     ledger.grant("shop", epsilon=1)
