@@ -63,17 +63,21 @@ class Account:
         """Charge the most that a run will need. Raises as `Ledger.charge`; then nothing may be run."""
         if self.ledger is None:
             return Charge(None, None, guarantee)
-        if guarantee.assertion:
-            job = f"{job} (asserted: {guarantee.assertion})"
-        return Charge(self.ledger, self.ledger.charge(self.dataset, guarantee, job=job), guarantee)
+        return Charge(
+            self.ledger, self.ledger.charge(self.dataset, guarantee, job=_in_words(job, guarantee)), guarantee
+        )
 
     def require(self, guarantee: Guarantee, *, job: str) -> None:
-        """Raise what `charge` would raise, and charge nothing; a dry run ends here as there."""
-        ending: object = self.ledger
-        if isinstance(ending, DryLedger):
-            ending.charge(self.dataset, guarantee, job=job)
+        """Raise what `charge` would raise as far as a look at the ledger says it; a dry run ends here as there."""
+        given: object = self.ledger  # which a dry run replaces
+        if isinstance(given, DryLedger):
+            given.charge(self.dataset, guarantee, job=_in_words(job, guarantee))
         if self.ledger is not None:
             self.ledger.after(self.dataset, guarantee)
+
+
+def _in_words(job: str, guarantee: Guarantee) -> str:
+    return f"{job} (asserted: {guarantee.assertion})" if guarantee.assertion else job
 
 
 @dataclass(slots=True)

@@ -124,7 +124,7 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
         return self._charged(units, features)[0]
 
     def require_budget(self, features: Sequence[str] | None = None, *, units: str | None = None) -> None:
-        """Raise what `charge` would raise but for labels, and charge nothing; a dry run ends here.
+        """Raise what `charge` would raise but for labels, as far as a look at the ledger says it; a dry run ends here.
 
         `features` and `units` as in `charge`.
         """

@@ -220,6 +220,15 @@ def test_a_null_within_a_dictionary_is_a_missing_label(values: pa.Array) -> None
         fit_table(dpmine.PrivateLogisticRegression(), table, label="y", features=["x"])
 
 
+@pytest.mark.parametrize("classes", [None, [0, 1]])
+def test_a_dry_run_names_the_job_as_the_history_would(classes: Any) -> None:
+    table = pa.table({"x": [0.5, 0.1], "y": [0, 1]})
+    ending: Any = DryLedger()
+    model = dpmine.PrivateLogisticRegression(unit="customer", classes=classes, ledger=ending, dataset="")
+    with pytest.raises(DryRun, match=r"PrivateLogisticRegression \(asserted: one row each\): no value was read"):
+        fit_table(model, table, label="y", features=["x"])
+
+
 def test_a_run_without_budget_reads_no_labels(tmp_path: Path) -> None:
     ledger = dpmine.Ledger(f"sqlite:///{tmp_path}/b.db")
     ledger.grant("shop", epsilon=1)
