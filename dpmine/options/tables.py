@@ -201,7 +201,7 @@ CLASSIFY = {
     "label": _LABEL,
     "classes": Option(
         "The labels, public, spelled as in the data; needed for more than two. Any other label counts as A; of two, "
-        "predictions are about B. Default: the two found.",
+        "predictions are about B. Default: the two found, which are then public.",
         "A,B[,C]",
     ),
     "features": _FEATURES,

@@ -274,7 +274,8 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier[Lin
             largest λ).
         selection_share: share of ε that chooses λ; the rest trains.
         classes: the labels, public: two, or for `PrivateLogisticRegression` up to 1000. Any other label counts as the
-            first. Positive decisions mean the second of two. None: the two that occur, sorted.
+            first. Positive decisions mean the second of two. None: those that occur, sorted, of rows with a unit: then
+            public, and that there are two. `fit` reads them before the charge.
         neighbors: "replace_one"; n and λ enter the noise, so add_remove is rejected.
         noise: "gamma", whose length grows with d and which spends no δ, or "gaussian", whose length grows with √d and
             which spends `delta`. "auto": the shorter one on average, by d, ε and δ alone. This is Gaussian from about
