@@ -123,12 +123,14 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
         self._require_private_labels()
         return self._charged(units, features)[0]
 
-    def require_budget(self, features: Sequence[str] | None = None, *, units: str | None = None) -> None:
+    def require_budget(
+        self, features: Sequence[str] | None = None, *, units: str | None = None, rows: int | None = None
+    ) -> None:
         """Raise what `charge` would raise but for labels, as far as a look at the ledger says it; a dry run ends here.
 
-        `features` and `units` as in `charge`.
+        `features` and `units` as in `charge`; `rows` is their number where each is its own unit, if it is known by now.
         """
-        planned, account = self._accounted(units, features)
+        planned, account = self._accounted(units, features, rows=rows)
         account.require(planned.guarantee, job=type(self).__name__)
 
     def guarantee(self, units: str | None = None, features: Sequence[str] | None = None) -> Guarantee:
@@ -209,8 +211,11 @@ class PrivateEstimator(BaseEstimator, Generic[Settings]):  # type: ignore[misc]
         if name is not None:
             require_units(units, X)
         self.privacy_unit(name)  # unusable parameters are rejected first
+        features, rows = known_features(X), None if units is not None else shape_of(X)[0]
+        if self.ledger is not None and self.labels_are_public:
+            self.require_budget(features, units=name, rows=rows)  # a run that is not charged looks at no label
         self._require_public(X, y, units)
-        charge, planned = self._charged(name, known_features(X), rows=None if units is not None else shape_of(X)[0])
+        charge, planned = self._charged(name, features, rows=rows)
         bounding = self._bounding(planned.unit, None if name is None else Units.of(units, name))
         return self._train(X, y, bounding, charge, planned, bits=bits)
 

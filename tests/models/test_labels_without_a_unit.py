@@ -237,9 +237,13 @@ def test_a_run_without_budget_reads_no_labels(tmp_path: Path) -> None:
     unread = pa.RecordBatchReader.from_batches(table.schema, iter(lambda: pytest.fail("was read"), None))
     with pytest.raises(dpmine.BudgetExceeded):
         fit_table(model, unread, label="y", features=["x"])
+    with pytest.raises(dpmine.BudgetExceeded):
+        model.fit([[0.5], [0.1], [0.2]], [0, 1, 2])
     model.set_params(epsilon=1, ledger=DryLedger(ledger))
     with pytest.raises(DryRun, match="no value was read"):
         fit_table(model, unread, label="y", features=["x"])
+    with pytest.raises(DryRun, match="no value was read"):
+        model.fit([[0.5], [0.1], [0.2]], [0, 1, 2])
     model.set_params(ledger=ledger)
     trained = fit_table(model, table, label="y", features=["x"])
     assert trained.classes_.tolist() == [0, 2]
