@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 import pyarrow as pa
 
@@ -13,6 +13,9 @@ from dpmine.errors import BadData, BadParameter, DpmineError, require_memory
 from dpmine.io.arrow import MIXED, first_types, is_boolean, text_array, with_dictionaries
 from dpmine.io.attributes import Attributes
 from dpmine.io.python_values import basket_lists
+
+if TYPE_CHECKING:
+    from dpmine.io.unfit import Unfit
 
 ColumnNames: TypeAlias = str | Iterable[str] | None
 """How a key is named by the user: one column, several (a composite key), or none."""
@@ -195,8 +198,8 @@ class Source(Protocol):
         """The source with these columns as 0 and 1, where they are text."""
         return self
 
-    def strict(self) -> Source:
-        """The source that fails at rows of text that do not fit: for results that are not private."""
+    def handling(self, unfit: Unfit) -> Source:  # noqa: ARG002 - most have no such rows
+        """The source that does this with rows of text that do not fit: for results that are not private."""
         return self
 
     def cautions(self, names: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 - of most there is nothing to say
@@ -205,13 +208,11 @@ class Source(Protocol):
 
     def share(self, done: int) -> float | None:
         """The share of the reading that is done once `done` rows are read, in whole per cents; None if not known."""
-        rows = self.rows
-        return share_of(done, rows) if rows else None
+        return share_of(done, self.rows) if self.rows else None
 
     def read(self, names: Sequence[str], progress: Progress) -> pa.Table:
         """The named columns, all at once; progress is called after each batch where the share is known."""
-        batches = self.batches(names, whole=True)
-        return collected(batches, self, names, progress)
+        return collected(self.batches(names, whole=True), self, names, progress)
 
 
 @dataclass(frozen=True)
@@ -363,9 +364,9 @@ class WrappedSource(Source):
         """See `Source.as_flags`."""
         return replace(self, inner=self.inner.as_flags(names))
 
-    def strict(self) -> Self:
-        """See `Source.strict`."""
-        return replace(self, inner=self.inner.strict())
+    def handling(self, unfit: Unfit) -> Self:
+        """See `Source.handling`."""
+        return replace(self, inner=self.inner.handling(unfit))
 
     def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
         """See `Source.cautions`."""
@@ -378,10 +379,8 @@ class WrappedSource(Source):
 
 def collected(batches: Iterable[pa.RecordBatch], source: Source, names: Sequence[str], progress: Progress) -> pa.Table:
     """A table of all batches of these columns."""
-    taken = list(followed(batches, source, progress))
-    if taken:
-        return pa.Table.from_batches(taken)
-    return pa.schema([(name, source.type_of(name)) for name in names]).empty_table()
+    taken, kinds = list(followed(batches, source, progress)), ((name, source.type_of(name)) for name in names)
+    return pa.Table.from_batches(taken) if taken else pa.schema(kinds).empty_table()
 
 
 def followed(batches: Iterable[pa.RecordBatch], source: Source, progress: Progress) -> Iterator[pa.RecordBatch]:

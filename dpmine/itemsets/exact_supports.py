@@ -16,6 +16,7 @@ from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array
 from dpmine.io.python_values import as_texts, items_of
 from dpmine.io.source import ColumnNames, Columns, Cuts
+from dpmine.io.unfit import CountedUnfit
 from dpmine.itemsets.counting.lists import order_of
 from dpmine.itemsets.transactions.lists import ListRoom, taken
 from dpmine.itemsets.transactions.memory import MemoryBudget
@@ -82,7 +83,8 @@ def itemset_supports(
         maximal: list only itemsets of which no superset has the least support.
         closed: list only itemsets of which no superset has the same support.
 
-    Returns a frame with the columns support and itemsets (frozensets), by decreasing support, then by items.
+    Returns a frame with the columns support and itemsets (frozensets), by decreasing support, then by items. A warning
+    says how many lines of text files were left out.
     Raises BadParameter, BadData or UnreadableFile. A frame that does not fit into `memory` is rejected before it is
     made.
 
@@ -215,7 +217,7 @@ def list_supports(
     """
     from dpmine.itemsets.counting.rows import showing
     from dpmine.itemsets.ingest.catalogue import read_catalogue
-    from dpmine.itemsets.read import notice_cautions, notice_layout, read_transactions
+    from dpmine.itemsets.read import notice_cautions, notice_layout, read_transactions, say
 
     def before_rows(plan: LayoutPlan) -> None:
         notice_cautions(plan, notice)
@@ -226,7 +228,7 @@ def list_supports(
     columns = Columns.of(unit, basket, item, items, one_hot, attributes, missing, cut)
     sizes = _sizes(size, maximal=maximal, closed=closed)
     limit = count_or_share("min_support", min_support)
-    budget = MemoryBudget.of(memory)
+    budget, unfit = MemoryBudget.of(memory), CountedUnfit()
     read = read_transactions(
         data,
         columns,
@@ -235,8 +237,10 @@ def list_supports(
         memory=budget,
         before_rows=before_rows,
         engine=engine,
-        exact=True,
+        exact=unfit,
     )
+    if unfit.rows:
+        say(f"lines left out: {unfit.rows:,} (blank ones and headers are not counted)", notice)
     with closing(read), showing(progress):
         baskets = read.transactions
         threshold = limit if isinstance(limit, int) else least_count(limit, baskets.total_units)

@@ -10,6 +10,7 @@ from dpmine.errors import AccuracyWarning, BadParameter, LayoutWarning, warn
 from dpmine.io.input import Input
 from dpmine.io.open import is_spark_frame, open_source
 from dpmine.io.source import BasketSource
+from dpmine.io.unfit import NoneUnfit
 from dpmine.itemsets.ingest.attributes import attributes_in
 from dpmine.itemsets.ingest.layouts import Layout, Origin, plan_layout
 from dpmine.itemsets.ingest.lines import DoesNotFit, declared, read_whole, restricted
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dpmine.io.source import Columns, Progress, Source
+    from dpmine.io.unfit import CountedUnfit
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.transactions.interface import Transactions
     from dpmine.ledger.charging import Account
@@ -55,7 +57,7 @@ class Reader(Protocol):
         progress: Progress | None,
         memory: int | str | MemoryBudget | None,
         before_rows: Callable[[LayoutPlan], None] | None,
-        exact: bool,
+        exact: CountedUnfit | None,
     ) -> LoadedTransactions:
         """The transactions in `data`. Raises as `read_transactions`."""
 
@@ -75,7 +77,7 @@ def read_transactions(
     memory: int | str | MemoryBudget | None = None,
     before_rows: Callable[[LayoutPlan], None] | None = None,
     engine: str = LOCAL,
-    exact: bool = False,
+    exact: CountedUnfit | None = None,
 ) -> LoadedTransactions:
     """The transactions in `data`, within a limit of memory: what the process takes on top of what it held before.
 
@@ -89,7 +91,8 @@ def read_transactions(
         memory: bytes, a text such as "4GB", or None for half of the machine.
         before_rows: called with the layout once it is known from the columns, before any data are read.
         engine: the name of what counts, out of `dpmine.options.names.ENGINES`.
-        exact: whether the result is not private, so that rows of text that do not fit one-hot columns are an error.
+        exact: for a result that is not private: what counts the rows of text that do not fit. In one-hot columns they
+            are an error then.
 
     Raises UnreadableFile for files, and for a full disk of temporary files. Raises BadData for columns, types and
     layouts. Raises BadParameter for `data` of an unknown kind, and for `memory` that is no size. Raises it also for
@@ -135,13 +138,15 @@ def read_local(
     progress: Progress | None,
     memory: int | str | MemoryBudget | None,
     before_rows: Callable[[LayoutPlan], None] | None,
-    exact: bool,
+    exact: CountedUnfit | None,
 ) -> LoadedTransactions:
     """The reader of this process: in memory, or out of core where they do not fit there."""
     budget = memory if isinstance(memory, MemoryBudget) else MemoryBudget.of(memory)
     require_catalogue_room(catalogue, budget.indivisible)
     source = open_transactions(data, columns)
     plan = plan_layout(source, columns)
+    if exact is not None:
+        source = source.handling(NoneUnfit() if plan.layout is Layout.ONE_HOT else exact)
     # One value may fill a row group of a column that is read whole.
     source.require_room(plan.keys if plan.layout is Layout.ONE_HOT else plan.columns, budget.indivisible)
     # Raises for labels that are unusable, so before a charge.
@@ -150,9 +155,9 @@ def read_local(
         _require_room_on_disk(source, plan, budget)
         before_rows(plan)
     if plan.layout is Layout.ONE_HOT:
-        source, plan = as_lists(source.strict() if exact else source, restricted(plan, source, typed_catalogue))
+        source, plan = as_lists(source, restricted(plan, source, typed_catalogue))
     return LoadedTransactions(
-        _read(source, plan, typed_catalogue, budget, progress or _show_nothing, exact=exact),
+        _read(source, plan, typed_catalogue, budget, progress or _show_nothing, exact=exact is not None),
         item_type,
         bool(plan.basket_columns),
     )
@@ -211,10 +216,15 @@ def notice_layout(plan: LayoutPlan, notice: Callable[[str], None] | None) -> Non
 def notice_cautions(plan: LayoutPlan, notice: Callable[[str], None] | None) -> None:
     """What the user may not have meant, in notices, or else in warnings."""
     for caution in plan.cautions:
-        if notice is None:
-            warn(f"{caution}.", LayoutWarning)
-        else:
-            notice(caution)
+        say(caution, notice)
+
+
+def say(caution: str, notice: Callable[[str], None] | None) -> None:
+    """In a notice, or else in a warning."""
+    if notice is None:
+        warn(f"{caution}.", LayoutWarning)
+    else:
+        notice(caution)
 
 
 def charge_with_notices(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,13 @@ from support.cases import every
 
 import dpmine
 from dpmine.errors import BadData, BadParameter
+from dpmine.io.unfit import CountedUnfit
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.exact_supports import list_supports
+from dpmine.itemsets.ingest.lines import DoesNotFit
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BASKETS = [["b", "a"]] * 5 + [["a", "c"]] * 2 + [["c", "b", "a"]] * 3
 COUNTS = {("a",): 10, ("b",): 8, ("c",): 5, ("a", "b"): 8, ("a", "c"): 5, ("b", "c"): 3, ("a", "b", "c"): 3}
@@ -216,3 +221,59 @@ def test_a_search_ends_where_nothing_is_left(size: str, monkeypatch: pytest.Monk
 def test_pandas_frames_of_mlxtend_are_read() -> None:
     frame = pd.DataFrame([{item: item in basket for item in "abc"} for basket in BASKETS])
     assert dpmine.itemset_supports(frame, size=2).equals(dpmine.itemset_supports(BASKETS, size=2))
+
+
+LONG: dict[str, Any] = {"unit": "u", "item": "i"}
+LINES: dict[str, tuple[str, dict[str, Any], int]] = {
+    "x.csv": ('u,i\n1,a\n2\n\n2,b\n3,"c\n4,a,x\n5,a,\n', LONG, 3),
+    "fit.csv": ("u,i\n1,a\n\n2,b", LONG, 0),
+    "x.tsv": (f"u\ti\n1\t{'a' * 2**20}\n2\tb\n", LONG, 1),
+    "none.csv": ('1,"a\n2,b\n3\n', {"columns": "u,i", "quotes": "none", **LONG}, 1),
+    "x.dat": ("1 2\n\n# one\n \n@who 2\n2", {}, 2),
+    "long.dat": (f"1 2\n{'x ' * 2**19}x\n2\n", {}, 1),
+    "x.spmf": ("@CONVERTED_FROM_TEXT\n@ITEM=1=one\n1 2\n%\n", {}, 1),
+    "where.csv": ("u,i\n1,a\n2\n2,b\n", {"where": "u != '1'", **LONG}, 1),
+}  # fmt: skip
+
+
+@every("name", LINES)
+@every("memory", [None, "300MB", "streamed"])
+def test_lines_that_were_left_out_are_counted(name: str, memory: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    """Once, however often a file is read."""
+    text, options, expected = LINES[name]
+    path, notices = tmp_path / name, list[str]()
+    path.write_text(text, encoding="utf-8")
+    given = {option: value for option, value in options.items() if option not in LONG}
+    columns = {option: value for option, value in options.items() if option in LONG}
+    if memory == "streamed":
+        monkeypatch.setattr("dpmine.itemsets.read.read_whole", _too_large)
+    asked: dict[str, Any] = {"size": 1, "min_support": 1, "memory": "300MB" if memory else None, **columns}
+    list_supports(dpmine.Input(path, **given), **asked, notice=notices.append)
+    assert [said for said in notices if "lines left out" in said] == [
+        f"lines left out: {expected} (blank ones and headers are not counted)"
+    ] * bool(expected)
+
+
+def _too_large(source: Any, plan: Any, **_: Any) -> Any:
+    next(iter(source.batches(plan.columns)))
+    raise DoesNotFit(iter(()))
+
+
+def test_no_private_run_counts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(LINES["x.csv"][0] * 30, encoding="utf-8")
+    monkeypatch.setattr(CountedUnfit, "begin", lambda _: pytest.fail("were counted"))
+    notices: list[str] = []
+    given: dict[str, Any] = {**LONG, "notice": notices.append}
+    dpmine.top_itemset(path, size=1, **given)
+    dpmine.top_itemset(path, size=1, mechanism="exact", not_private=True, **given)
+    dpmine.frequent_itemsets(path, min_support=500, **given)
+    assert notices
+    assert not [said for said in notices if "lines left out" in said]
+
+
+def test_the_library_warns_of_lines_that_were_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(LINES["x.csv"][0], encoding="utf-8")
+    with pytest.warns(dpmine.LayoutWarning, match=r"^lines left out: 3 \(blank ones and headers are not counted\)\.$"):
+        dpmine.itemset_supports(path, size=1, **LONG)

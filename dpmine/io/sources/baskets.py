@@ -6,7 +6,7 @@ SPMF's. Its lines start with "@", and "@ITEM=85=odor: none" says what 85 stands 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from dpmine.io.files import READ_ERRORS
 from dpmine.io.source import BASKETS_COLUMN, Source, share_of
 from dpmine.io.sources.delimited import LONGEST_ROW, records, text_of, why_unreadable
 from dpmine.io.sources.text_columns import require_declared, typed
+from dpmine.io.unfit import UNSEEN, Unfit
 from dpmine.later import pc
 from dpmine.options.names import ENCODINGS
 
@@ -34,6 +35,7 @@ _NOTICE = (
 )
 _HEADER_NOTICE = "the lines before the first basket that start with @ are public: they name items"
 _NO_BASKET = r"^(\s*$|[#%@])"
+_UNCOUNTED = r"^(\s*$|@(ITEM|CONVERTED))"
 _NAMED = "@ITEM="
 _HEADER = "@"
 _NO_TEXT = "it is no text with a basket a line; write it again."
@@ -81,6 +83,7 @@ class BasketFiles(Source):
         kind: of the items.
         notices: on the lines: see `Source.cautions`.
         formats: how items are written that are dates, by the only column.
+        unfit: what is done with lines that are left out, apart from blank ones and headers.
     """
 
     files: Sequence[DataFile]
@@ -90,6 +93,7 @@ class BasketFiles(Source):
     kind: pa.DataType
     notices: tuple[str, ...]
     formats: Mapping[str, str] = field(default_factory=dict)
+    unfit: Unfit = UNSEEN
     rows: int | None = None
     header_hint: str | None = None
     _read: int = field(default=0, init=False)
@@ -108,6 +112,10 @@ class BasketFiles(Source):
         """Lists of items."""
         return pa.list_(self.kind)
 
+    def handling(self, unfit: Unfit) -> BasketFiles:
+        """See `Source.handling`."""
+        return replace(self, unfit=unfit)
+
     def cautions(self, names: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 - there is one column
         """See `Source.cautions`."""
         return self.notices
@@ -124,16 +132,25 @@ class BasketFiles(Source):
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - lists
         """The baskets, piece by piece. Raises UnreadableFile."""
         before = 0
+        self.unfit.begin()
         for file, item_names, size in zip(self.files, self.item_names, self._sizes, strict=True):
             try:
                 with file.open() as stream:
                     for lines in records(text_of(file, stream, self.encoding), across_lines=False):
                         self._read = before + (stream.tell() if file.path else 0)
-                        lists = self._lists(_kept(lines), item_names)
+                        lists = self._lists(self._kept(lines), item_names)
                         yield pa.RecordBatch.from_arrays([lists], names=[BASKETS_COLUMN])
             except READ_ERRORS as error:
                 raise UnreadableFile(f"{file.shown} cannot be read: {why_unreadable(error, _NO_TEXT)}") from None
             before += size or 0
+
+    def _kept(self, lines: pa.Array) -> pa.Array:
+        """Those that are baskets, as text."""
+        short = lines.filter(pc.less_equal(pc.binary_length(lines), LONGEST_ROW)).cast(pa.string())
+        is_none = pc.match_substring_regex(short, _NO_BASKET)
+        kept, uncounted = short.filter(pc.invert(is_none)), pc.match_substring_regex(short.filter(is_none), _UNCOUNTED)
+        self.unfit.leave_out(len(lines) - len(kept) - (pc.sum(uncounted).as_py() or 0))
+        return kept
 
     def _lists(self, lines: pa.Array, item_names: dict[str, str]) -> pa.ListArray:
         """The items of each line."""
@@ -150,12 +167,6 @@ class BasketFiles(Source):
         return pa.ListArray.from_arrays(
             pa.array(offsets), typed(items, self.kind, written=self.formats.get(BASKETS_COLUMN, ""))
         )
-
-
-def _kept(lines: pa.Array) -> pa.Array:
-    """Those that are baskets, as text."""
-    short = lines.filter(pc.less_equal(pc.binary_length(lines), LONGEST_ROW)).cast(pa.string())
-    return short.filter(pc.invert(pc.match_substring_regex(short, _NO_BASKET)))
 
 
 def _item_names(file: DataFile, encoding: str) -> dict[str, str]:

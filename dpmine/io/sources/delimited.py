@@ -22,6 +22,7 @@ from dpmine.io.files import READ_ERRORS, STDIN, reason
 from dpmine.io.input import numbered_columns
 from dpmine.io.source import share_of
 from dpmine.io.sources.text_columns import TextSource, require_declared
+from dpmine.io.unfit import UNSEEN, NoneUnfit, Unfit
 from dpmine.later import pc
 from dpmine.options.names import COMPRESSED, ENCODINGS, QUOTES
 
@@ -102,11 +103,12 @@ def _open_delimited(given: Input, files: Sequence[DataFile], delimiter: str) -> 
     total = None if None in sizes else sum(size or 0 for size in sizes)
     place = 0
 
-    def texts(names: Sequence[str], *, strict: bool = False) -> Iterator[pa.RecordBatch]:
+    def texts(names: Sequence[str], *, unfit: Unfit = UNSEEN) -> Iterator[pa.RecordBatch]:
         nonlocal place
         before = 0
+        unfit.begin()
         for file, header, size in zip(files, headers, sizes, strict=True):
-            tables = _tables(file, header, names, dialect, strict=strict, has_header=has_header)
+            tables = _tables(file, header, names, dialect, unfit, has_header=has_header)
             for table, inside in tables:
                 place = before + inside
                 yield from table.to_batches()
@@ -121,7 +123,7 @@ def _open_delimited(given: Input, files: Sequence[DataFile], delimiter: str) -> 
         decimal=dialect.decimal,
         formats=given.formats,
         notices=(_CAUTIONS[dialect.quotes], *([_NUMBER] if given.no_header else [])),
-        strict_texts=partial(texts, strict=True),
+        texts_handling=lambda unfit: partial(texts, unfit=unfit),
         missing={name for header in headers for name in {*headers[0]}.difference(header)},
         read_share=lambda: share_of(place, total) if total else None,
     )
@@ -195,10 +197,10 @@ def _first_line(file: DataFile, dialect: _Dialect) -> str:
 
 
 def _tables(
-    file: DataFile, header: Sequence[str], names: Sequence[str], dialect: _Dialect, *, strict: bool, has_header: bool
+    file: DataFile, header: Sequence[str], names: Sequence[str], dialect: _Dialect, unfit: Unfit, *, has_header: bool
 ) -> Iterator[tuple[pa.Table, int]]:
     """The named columns, piece by piece, and how many of the file's bytes are read by then."""
-    options: Any = _options(header, names, dialect, _Unfit("error" if strict else "skip"))
+    options: Any = _options(header, names, dialect, unfit)
     try:
         with file.open() as stream:
             text = text_of(file, stream, dialect.encoding)
@@ -206,15 +208,13 @@ def _tables(
                 text.readline(_LONGEST_HEADER)
             for rows in records(text, across_lines=dialect.quotes == "multiline"):
                 fit = _well_formed(rows, dialect)
-                if strict and len(fit) < len(rows):
-                    raise ValueError
+                unfit.leave_out(len(rows) - len(fit))
                 if len(fit):
                     kept = _without_last_delimiter(fit, len(header), dialect)
                     yield pacsv.read_csv(_parsed(kept), *options), stream.tell() if file.path else 0
     except READ_ERRORS as error:
-        raise UnreadableFile(
-            f"{file.shown} cannot be read: {why_unreadable(error, _RAGGED if strict else _NO_ROWS)}"
-        ) from None
+        otherwise = _RAGGED if isinstance(unfit, NoneUnfit) else _NO_ROWS
+        raise UnreadableFile(f"{file.shown} cannot be read: {why_unreadable(error, otherwise)}") from None
 
 
 def records(text: io.TextIOBase, *, across_lines: bool) -> Iterator[pa.Array]:
@@ -294,17 +294,7 @@ def _without_last_delimiter(records: pa.Array, columns: int, dialect: _Dialect) 
     return pc.if_else(is_longer, pc.replace_substring_regex(records, at_end, r"\1"), records)
 
 
-class _Unfit:
-    """What is done about a row with another number of fields than there are columns: "skip" or "error"."""
-
-    def __init__(self, answer: str) -> None:
-        self._answer = answer
-
-    def __call__(self, _row: object) -> str:
-        return self._answer
-
-
-def _options(header: Sequence[str], names: Sequence[str], dialect: _Dialect, unfit: _Unfit) -> tuple[Any, Any, Any]:
+def _options(header: Sequence[str], names: Sequence[str], dialect: _Dialect, unfit: Unfit) -> tuple[Any, Any, Any]:
     return (
         # Its threads drop the last reference to the handler, and abort a program that ends before they have.
         pacsv.ReadOptions(use_threads=False, block_size=2 * LONGEST_ROW, column_names=list(header)),

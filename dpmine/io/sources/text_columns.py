@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
+    from dpmine.io.unfit import Unfit
+
 _TEXT = pa.string()
 _FLAG = pa.int8()
 _WHOLE = r"^-?[0-9]{1,18}$"
@@ -49,7 +51,7 @@ class TextSource(Source):
         notices: on the columns: see `Source.cautions`.
         read_share: the share that is read by now, of what can be measured before: bytes, as a number of rows would be
             secret.
-        strict_texts: `texts`, but UnreadableFile for a row that does not fit.
+        texts_handling: `texts` for what is to be done with rows that do not fit; None where there are none.
         missing: columns that not all files have.
         formats: how dates and timestamps are written, by column, as `dates.pattern_of` gives it.
     """
@@ -64,7 +66,7 @@ class TextSource(Source):
     decimal: str = "."
     notices: tuple[str, ...] = ()
     read_share: Callable[[], float | None] = lambda: None
-    strict_texts: Callable[[Sequence[str]], Iterator[pa.RecordBatch]] | None = None
+    texts_handling: Callable[[Unfit], Callable[[Sequence[str]], Iterator[pa.RecordBatch]]] | None = None
     missing: Collection[str] = ()
     formats: Mapping[str, str] = field(default_factory=dict)
 
@@ -91,9 +93,9 @@ class TextSource(Source):
         """See `Source.as_flags`."""
         return replace(self, asked={**self.asked, **dict.fromkeys(names, _FLAG)})
 
-    def strict(self) -> Self:
-        """See `Source.strict`."""
-        return replace(self, texts=self.strict_texts or self.texts)
+    def handling(self, unfit: Unfit) -> Self:
+        """See `Source.handling`."""
+        return replace(self, texts=self.texts_handling(unfit)) if self.texts_handling else self
 
     def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
         """See `Source.cautions`; one is the same wherever text is read as another type, whatever the data hold."""

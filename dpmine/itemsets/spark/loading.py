@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from dpmine.io.source import Columns, Progress
+    from dpmine.io.unfit import CountedUnfit
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.spark.inputs import SparkRows
     from dpmine.itemsets.transactions.interface import SupportSource
@@ -58,7 +59,7 @@ def read_spark(
     progress: Progress | None,
     memory: int | str | MemoryBudget | None,
     before_rows: Callable[[LayoutPlan], None] | None,
-    exact: bool,  # noqa: ARG001 - columns have types
+    exact: CountedUnfit | None,  # noqa: ARG001 - columns have types
 ) -> LoadedTransactions:
     """The baskets in a Spark frame or in what Spark reads at some paths; one pass counts the items.
 

@@ -20,6 +20,7 @@ from support.reading import ENDLESS, IN_CHUNKS, read_baskets
 
 from dpmine.errors import BadParameter
 from dpmine.io.source import ArrowSource, Columns
+from dpmine.io.unfit import CountedUnfit
 from dpmine.itemsets import read
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.ingest.layouts import plan_layout
@@ -136,7 +137,7 @@ def test_a_private_run_takes_many_rows_in_order_part_by_part_and_needs_no_file(r
         found = read_transactions(table, NAMED).transactions
         assert isinstance(found, PartitionedBaskets) or not ordered
         same_answers(found.projected(range(len(found.labels))), expected_baskets)
-        assert isinstance(read_transactions(table, NAMED, exact=True).transactions, Baskets)
+        assert isinstance(read_transactions(table, NAMED, exact=CountedUnfit()).transactions, Baskets)
 
 
 @pytest.mark.parametrize("room", [{"chunk": 2000}, {"labels": 2000}])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.io.source import Columns, Progress
+    from dpmine.io.unfit import CountedUnfit
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.transactions.interface import Baskets
 
@@ -78,7 +79,7 @@ def read_toy(
     progress: Progress | None,
     memory: int | str | MemoryBudget | None,  # noqa: ARG001 - it has no limit
     before_rows: Callable[[LayoutPlan], None] | None,
-    exact: bool,  # noqa: ARG001 - it reads no text
+    exact: CountedUnfit | None,  # noqa: ARG001 - it reads no text
 ) -> LoadedTransactions:
     """The reader of this engine: see `itemsets.read.Reader`."""
     source = open_source(data, columns)
