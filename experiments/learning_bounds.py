@@ -19,7 +19,7 @@ from dpmine.exact.reals import GUARD_BITS, Ball, above, below, exact_ball, logar
 from dpmine.models.pac.theory.sample_complexity import PRECISION, Setting, Target, converged, float_above, whole_above
 from dpmine.parameters import Number, exact_number, exact_share, not_negative, positive, probability, whole
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanisms.mechanism import unit_reach
+from dpmine.selection.mechanisms.mechanism import lead_sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,7 +154,7 @@ def records_for_class(target: Target, size: int, neighbors: str | Neighbors = Ne
     ln(2|H|/δ) (1 + √(1 + 2au/ε))²/(2a²), u = 2, or 1 under add_remove. No reference distribution is needed.
     Source: Hoeffding's inequality and `errors_lost_by_exponential`, δ/2 each. Raises BadParameter.
     """
-    count, rate = whole("size", size), unit_reach(Neighbors.parse(neighbors)) / target.epsilon
+    count, rate = whole("size", size), lead_sensitivity(Neighbors.parse(neighbors)) / target.epsilon
     odds = 2 * count / target.failure
     return whole_above(lambda: _generalising(target, logarithm(odds), exact_ball(rate) * logarithm(odds)))
 

@@ -21,7 +21,7 @@ from dpmine.parameters import Number, positive, probability
 from dpmine.privacy import Neighbors
 from dpmine.selection.distributions.profile import Profile
 from dpmine.selection.mechanisms.large_margin import LargeMargin
-from dpmine.selection.mechanisms.mechanism import unit_reach
+from dpmine.selection.mechanisms.mechanism import lead_sensitivity
 from dpmine.selection.recommend import build_mechanism
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def shells(
         near=near,
         margin=margin(near),
         large_margin=6 / budget * (log(2 * near) - log(eta)),
-        exponential=float(unit_reach(relation)) / budget * (log(sizes[-1]) - log(eta)),
+        exponential=float(lead_sensitivity(relation)) / budget * (log(sizes[-1]) - log(eta)),
     )
 
 

@@ -42,7 +42,7 @@ from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.parameters import Number, positive, probability
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanisms.mechanism import unit_reach
+from dpmine.selection.mechanisms.mechanism import lead_sensitivity
 from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
 from dpmine.selection.recommend import MECHANISMS, unknown
 from dpmine.selection.top_k import LimitedDomainTopK, OneShot, Peeling, TopK
@@ -220,8 +220,8 @@ def _kept(pair: Pair, side: PairSide, way: LimitedDomainTopK) -> tuple[FloatArra
     Ties are in one order, dummies first and then the last groups: an observer who knows the order sees more, and must
     not see more than is guaranteed.
     """
-    unit = float(unit_reach(way.neighbors))
-    rate = float(way.round_epsilon) / unit
+    u = float(lead_sensitivity(way.neighbors))
+    rate = float(way.round_epsilon) / u
     scores = [*(group.at(side) for group in pair.groups), 0.0]
     sizes = [*(group.count for group in pair.groups), max(pair.dummies, way.kbar + 1)]
     left, counts, beyond = way.kbar, [0.0] * len(sizes), None
@@ -230,7 +230,7 @@ def _kept(pair: Pair, side: PairSide, way: LimitedDomainTopK) -> tuple[FloatArra
         left -= min(left, sizes[place])
         if beyond is None and sizes[place] > counts[place]:
             beyond = scores[place]
-    end = rate * ((beyond or 0.0) + unit) + np.log(way.kbar / float(way.slack))
+    end = rate * ((beyond or 0.0) + u) + np.log(way.kbar / float(way.slack))
     return np.array([*counts, 1.0]), np.array([*(rate * score for score in scores), end])
 
 

@@ -20,7 +20,7 @@ from dpmine.parameters import Number, exact_number, positive, probability, publi
 from dpmine.privacy import Neighbors
 from dpmine.selection.distributions.profile import Profile
 from dpmine.selection.mechanisms.large_margin import MarginMechanism
-from dpmine.selection.mechanisms.mechanism import Mechanism, unit_reach
+from dpmine.selection.mechanisms.mechanism import Mechanism, lead_sensitivity
 from dpmine.selection.universes.protocol import MANY_DUMMIES
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _recommend(
     able = [mechanism for mechanism in every if not mechanism.only_by_name]
     estimates = {mechanism: mechanism.lead(candidates or 1) for mechanism in able}
     hopefuls = sorted(able, key=estimates.__getitem__)
-    step = float(unit_reach(neighbors) / epsilon) / _STEPS
+    step = float(lead_sensitivity(neighbors) / epsilon) / _STEPS
 
     def successful(mechanisms: list[Mechanism], steps: int) -> list[Mechanism]:
         profile = stylised(Shape.POWER_LAW, steps * step, candidates)

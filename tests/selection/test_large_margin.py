@@ -112,16 +112,16 @@ def test_threshold_of_the_search(rank: int, epsilon: float, delta: float) -> Non
 @every("excess", [0.25, 3.0])
 def test_hazard_of_the_tight_search(rank: int, excess: float, neighbors: Neighbors) -> None:
     """ν_ℓ must pass the threshold, which is `excess` + ρ away: with scale u/ε at rank 1 and u/(0.4 ε) beyond."""
-    epsilon, delta, unit = 1.5, 1e-4, 1 if neighbors is Neighbors.ADD_REMOVE else 2
+    epsilon, delta, u = 1.5, 1e-4, 1 if neighbors is Neighbors.ADD_REMOVE else 2
     tight = LargeMarginTight(Fraction(3, 2), Fraction(1, 10**4), neighbors)
     share = epsilon if rank == 1 else 0.4 * epsilon
-    margin = unit + (0 if rank == 1 else unit / (0.4 * epsilon) * log((rank - 1) / (delta / 2)))
-    threshold = margin + unit / share * log(rank * (rank + 1) / (delta / 2))
+    margin = u + (0 if rank == 1 else u / (0.4 * epsilon) * log((rank - 1) / (delta / 2)))
+    threshold = margin + u / share * log(rank * (rank + 1) / (delta / 2))
     lead = Fraction(threshold - excess)
     step = _OneSidedTrials(tight, lead, Constant(0), SystemBits())
     with working_precision(200):
         p = step.probability(rank, 0).ball(100)
-        assert float(p) == pytest.approx(exp(-excess * share / unit), rel=1e-12)
+        assert float(p) == pytest.approx(exp(-excess * share / u), rel=1e-12)
         assert (p + step.log_survival(rank, 0).ball(100).exp()).contains(1)
     assert not step.is_certain(rank, 0)
     assert step.is_certain(rank, Fraction(-excess - 1))

@@ -20,7 +20,7 @@ from dpmine.privacy import Neighbors
 from dpmine.selection.advice import advice
 from dpmine.selection.distributions.profile import Profile
 from dpmine.selection.mechanisms.limited_domain import LimitedDomainPermuteAndFlip
-from dpmine.selection.mechanisms.mechanism import Mechanism, unit_reach
+from dpmine.selection.mechanisms.mechanism import Mechanism, lead_sensitivity
 from dpmine.selection.recommend import MECHANISMS, build_mechanism
 from dpmine.selection.select import choose
 from dpmine.selection.universes.dense import Dense, Levels
@@ -235,8 +235,8 @@ def test_eight_threads_at_once(name: str) -> None:
 
 def test_scale_of_the_noise() -> None:
     """Two scores move apart by 2 in general, by 1 where all move together."""
-    assert unit_reach(Neighbors.REPLACE_ONE) == 2
-    assert unit_reach(Neighbors.ADD_REMOVE) == 1
+    assert lead_sensitivity(Neighbors.REPLACE_ONE) == 2
+    assert lead_sensitivity(Neighbors.ADD_REMOVE) == 1
 
 
 @every(

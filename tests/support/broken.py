@@ -20,7 +20,7 @@ from dpmine.selection.distributions.stopping import (
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight, StableMaximiser
 from dpmine.selection.mechanisms.limited_domain import KeptDomain, LimitedDomain, LimitedDomainPermuteAndFlip
-from dpmine.selection.mechanisms.mechanism import DrawStage, unit_reach
+from dpmine.selection.mechanisms.mechanism import DrawStage, lead_sensitivity
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
 
 if TYPE_CHECKING:
@@ -135,19 +135,19 @@ class LimitedDomainWithoutSlack(LimitedDomain):
     """ "Nothing" has only the score c(k̄+1) + u: a candidate that leaves the k̄ best has a mass of up to 1/2."""
 
     def distribution(self, profile: Profile) -> LevelDistribution:
-        unit = float(unit_reach(self.neighbors))
+        u = float(lead_sensitivity(self.neighbors))
         ladder = profile.ladder(dummies=max(self.kbar + 1, profile.dummies))
         best = draw_distribution(
             replace(profile, dummies=max(self.kbar + 1, profile.dummies)),
             rank=self.kbar,
-            rate=float(self.epsilon) / unit,
+            rate=float(self.epsilon) / u,
         )
         level, included = ladder.locate(self.kbar)
         counts = np.array([*ladder.counts[:level], included], dtype=np.float64)
         gaps = ladder.scores - ladder.scores[0]
         below = gaps[ladder.locate(self.kbar + 1)[0]]
-        log_kept = np.logaddexp.reduce(np.log(counts) + float(self.epsilon) / unit * gaps[: level + 1])
-        log_nothing = float(self.epsilon) / unit * (below + unit)
+        log_kept = np.logaddexp.reduce(np.log(counts) + float(self.epsilon) / u * gaps[: level + 1])
+        log_nothing = float(self.epsilon) / u * (below + u)
         kept = float(np.exp(log_kept - np.logaddexp(log_kept, log_nothing)))
         return LevelDistribution(kept * best.masses, 1 - kept * (1 - best.nothing))
 

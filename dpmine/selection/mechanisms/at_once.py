@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from dpmine.selection.mechanisms.mechanism import unit_reach
+from dpmine.selection.mechanisms.mechanism import lead_sensitivity
 from dpmine.selection.shortfall import Draws
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class AtOnce:
     @cached_property
     def rate(self) -> Fraction:
         """How far the logarithm of a probability falls with each unit by which an outcome falls short."""
-        return self.epsilon / (unit_reach(self.neighbors) * min(2, self.count))
+        return self.epsilon / (lead_sensitivity(self.neighbors) * min(2, self.count))
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> tuple[C, ...]:
         """An outcome. Requires: the universe has no dummies, and `size` is known."""

@@ -224,9 +224,14 @@ class LargeMarginTight(MarginMechanism):
     """Share of δ for stopping too early; the rest is for the draw."""
 
     @property
+    def threshold_scale(self) -> Fraction:
+        """u/ε_a."""
+        return self.lead_sensitivity / self.shares[0]
+
+    @property
     def draw_scale(self) -> Fraction:
         """u/ε_e."""
-        return self.unit / self.shares[2]
+        return self.lead_sensitivity / self.shares[2]
 
     @property
     def draw_budget(self) -> tuple[Fraction, Fraction]:
@@ -240,13 +245,13 @@ class LargeMarginTight(MarginMechanism):
 
     def margin(self, rank: int) -> float:
         """t(ℓ)."""
-        unit, (epsilon, delta) = float(self.unit), map(float, self.draw_budget)
-        return unit + (unit / epsilon * log((rank - 1) / delta) if rank > 1 else 0.0)
+        u, (epsilon, delta) = float(self.lead_sensitivity), map(float, self.draw_budget)
+        return u + (u / epsilon * log((rank - 1) / delta) if rank > 1 else 0.0)
 
     def search(self) -> StoppingSearch:
         """X = −ρ, ρ ~ Exp(u/ε_a), tests with fresh Exp(u/β_ℓ)."""
-        unit, shares = float(self.unit), (self.shares[0], self.trial_share(1), self.trial_share(2), self.shares[2])
-        for_threshold, for_first, for_tests, for_draw = (unit / float(share) for share in shares)
+        u = float(self.lead_sensitivity)
+        for_first, for_tests = (u / float(self.trial_share(rank)) for rank in (1, 2))
         log_early = -log(self.delta) - log(self.delta_share)
         log_leaving = -log(self.delta) - log1p(-float(self.delta_share))
 
@@ -254,18 +259,18 @@ class LargeMarginTight(MarginMechanism):
             is_first = ranks < 2
             leaving = np.where(is_first, 0.0, np.log(np.maximum(ranks - 1, 1.0)) + log_leaving)
             early = np.where(is_first, for_first, for_tests) * (np.log(ranks) + np.log1p(ranks) + log_early)
-            return np.asarray(unit + for_draw * leaving + early)
+            return np.asarray(u + float(self.draw_scale) * leaving + early)
 
-        conditioning = NegativeExponential(for_threshold)
+        conditioning = NegativeExponential(float(self.threshold_scale))
         return StoppingSearch(threshold, TrialNoise.EXPONENTIAL, for_first, for_tests, conditioning)
 
     def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
         """T(1) + 3 E[ρ]: the winner stands out alone."""
-        return self.first_threshold + 3 * float(self.unit / self.shares[0])
+        return self.first_threshold + 3 * float(self.threshold_scale)
 
     def proved_lead(self, candidates: int, failure: float) -> float:  # noqa: ARG002 - as above
         """T(1) + (u/ε_a) ln(1/η): ρ stays below the lead, so the search stops with the winner alone, as ν ≥ 0."""
-        return self.first_threshold + float(self.unit / self.shares[0]) * log(1 / failure)
+        return self.first_threshold + float(self.threshold_scale) * log(1 / failure)
 
     @property
     def shares(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -279,14 +284,14 @@ class LargeMarginTight(MarginMechanism):
 
     def hazard(self, top: Score, *, bits: BitSource) -> _OneSidedTrials:
         """ρ is drawn once."""
-        return _OneSidedTrials(self, top, draw(ExponentialNoise(self.unit / self.shares[0]), bits=bits), bits)
+        return _OneSidedTrials(self, top, draw(ExponentialNoise(self.threshold_scale), bits=bits), bits)
 
 
 class _OneSidedTrials:
     """Pr[ν_ℓ ≥ T(ℓ) + ρ − q_ℓ] = exp(−max(0, T(ℓ) + ρ − q_ℓ) β_ℓ/u), given ρ."""
 
     def __init__(self, mechanism: LargeMarginTight, top: Score, rho: Real, bits: BitSource) -> None:
-        self._unit = mechanism.unit
+        self._u = mechanism.lead_sensitivity
         self._first, self._trial = mechanism.trial_share(1), mechanism.trial_share(2)
         self._final, self._late = mechanism.draw_budget
         self._early = mechanism.delta - self._late
@@ -311,17 +316,17 @@ class _OneSidedTrials:
         return Formula(lambda rho: self._scaled(rho, rank, score), self._rho)
 
     def _scaled(self, rho: Ball, rank: int, score: Score) -> Ball:
-        unit = exact_ball(self._unit)
-        margin = unit + rho - exact_ball(self._top - score)
+        u = exact_ball(self._u)
+        margin = u + rho - exact_ball(self._top - score)
         share = self._first
         if rank > 1:
-            margin += unit * logarithm((rank - 1) / self._late) / exact_ball(self._final)
+            margin += u * logarithm((rank - 1) / self._late) / exact_ball(self._final)
             share = self._trial
-        return margin * exact_ball(share) / unit + logarithm(rank * (rank + 1) / self._early)
+        return margin * exact_ball(share) / u + logarithm(rank * (rank + 1) / self._early)
 
 
 class StableMaximiser(Mechanism):
-    """The maximiser if max(0, c(1) − c(2) − s) + Lap(s/ε) > (s/ε) ln(1/(2δ)), else nothing; s = 2 (add_remove: 1).
+    """The maximiser if max(0, c(1) − c(2) − u) + Lap(u/ε) > (u/ε) ln(1/(2δ)), else nothing; u = 2 (add_remove: 1).
 
     (ε, δ)-private under both relations, for known universes and, padded with at least 2 dummies, for unknown ones.
     Source: after Smith & Thakurta 2013, section 3. Proof: docs/proofs/selection/stable_maximiser.md.
@@ -340,8 +345,8 @@ class StableMaximiser(Mechanism):
     def distribution(self, profile: Profile) -> LevelDistribution:
         """A Laplace tail. An unknown universe is a profile with dummies; it gets at least two."""
         ladder = profile.ladder(dummies=max(2, profile.dummies) if profile.dummies else 0)
-        unit = float(self.unit)
-        excess = -log(2 * float(self.delta)) - max(0.0, _lead(ladder) - unit) * float(self.epsilon) / unit
+        u = float(self.lead_sensitivity)
+        excess = -log(2 * float(self.delta)) - max(0.0, _lead(ladder) - u) * float(self.epsilon) / u
         tail = exp(-abs(excess)) / 2
         masses = np.zeros(len(ladder.scores))
         masses[0], nothing = (tail, 1 - tail) if excess > 0 else (1 - tail, tail)
@@ -349,13 +354,13 @@ class StableMaximiser(Mechanism):
 
     def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
         """Over the runner-up."""
-        unit, epsilon = float(self.unit), float(self.epsilon)
-        return unit + unit / epsilon * (log(1 / (2 * float(self.delta))) + log(10))
+        u, epsilon = float(self.lead_sensitivity), float(self.epsilon)
+        return u + u / epsilon * (log(1 / (2 * float(self.delta))) + log(10))
 
     def proved_lead(self, candidates: int, failure: float) -> float:  # noqa: ARG002 - as above
-        """The lead s + (s/ε)(ln(1/2δ) + ln(1/2η)): a Laplace tail, exact for η ≤ 1/2 (larger η gain nothing)."""
+        """The lead u + (u/ε)(ln(1/2δ) + ln(1/2η)): a Laplace tail, exact for η ≤ 1/2 (larger η gain nothing)."""
         tails = log(1 / (2 * float(self.delta))) + log(1 / (2 * min(failure, 0.5)))
-        return float(self.unit) + float(self.scale) * tails
+        return float(self.lead_sensitivity) + float(self.scale) * tails
 
     def lead_over(self) -> str:
         """The second best."""
@@ -365,9 +370,9 @@ class StableMaximiser(Mechanism):
         """A universe of one candidate has no runner-up: its maximiser is the same on every data set."""
         if ranking.length == 1:
             return True
-        gap = max(Fraction(0), ranking.score(1) - ranking.score(2) - self.unit)
+        lead = max(Fraction(0), ranking.score(1) - ranking.score(2) - self.lead_sensitivity)
         noise = draw(LaplaceNoise(self.scale), bits=bits)
-        threshold = Formula(lambda: exact_ball(self.scale) * logarithm(1 / (2 * self.delta)) - exact_ball(gap))
+        threshold = Formula(lambda: exact_ball(self.scale) * logarithm(1 / (2 * self.delta)) - exact_ball(lead))
         return less_than(threshold, noise, bits=bits)
 
 

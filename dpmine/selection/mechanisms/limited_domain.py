@@ -76,8 +76,8 @@ class KeptDomain(Mechanism):
 
     def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
         """Above the (k̄+1)-th score: what beats "nothing"."""
-        unit, epsilon = float(self.unit), float(self.epsilon)
-        return unit + unit / epsilon * (log(self.kbar / float(self.delta)) + 3 - 2 * log(self.tail))
+        u, epsilon = float(self.lead_sensitivity), float(self.epsilon)
+        return u + u / epsilon * (log(self.kbar / float(self.delta)) + 3 - 2 * log(self.tail))
 
     def proved_lead(self, candidates: int, failure: float) -> float:  # noqa: ARG002 - as above
         """(u/ε) ln((k̄/(mη))(1 + e^ε/(mδ))): k̄ others at most, and "nothing", at least so far below the winner."""
@@ -90,8 +90,8 @@ class KeptDomain(Mechanism):
 
     def _slack(self) -> Ball:
         """How far "nothing" stands above the (k̄+1)-th score."""
-        unit = exact_ball(self.unit)
-        return unit + unit * logarithm(self.kbar / (self.tail * self.delta)) / exact_ball(self.epsilon)
+        u = exact_ball(self.lead_sensitivity)
+        return u + u * logarithm(self.kbar / (self.tail * self.delta)) / exact_ball(self.epsilon)
 
 
 class LimitedDomain(KeptDomain):

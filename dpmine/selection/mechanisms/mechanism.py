@@ -97,14 +97,14 @@ class Mechanism(ABC):
     """Whether a unit must support few candidates whatever the data, so that units are truncated beforehand."""
 
     @cached_property
-    def unit(self) -> Fraction:
-        """u, how far one unit can move two scores apart: 2, or 1 under `add_remove`."""
-        return unit_reach(self.neighbors)
+    def lead_sensitivity(self) -> Fraction:
+        """u, that of one score's lead over another: 2, or 1 under `add_remove`."""
+        return lead_sensitivity(self.neighbors)
 
     @cached_property
     def scale(self) -> Fraction:
         """u/ε, in units of the sensitivity: noise of this scale on one score, or on all, is ε-private."""
-        return self.unit / self.epsilon
+        return self.lead_sensitivity / self.epsilon
 
     @classmethod
     def options(cls) -> dict[str, str]:
@@ -166,6 +166,6 @@ class Mechanism(ABC):
         return "all others"
 
 
-def unit_reach(neighbors: Neighbors) -> Fraction:
-    """How far one unit can move two scores apart: 2 in general, 1 where all scores move together (`add_remove`)."""
+def lead_sensitivity(neighbors: Neighbors) -> Fraction:
+    """How far one privacy unit can move two scores apart: 2, or 1 where all scores move together (`add_remove`)."""
     return Fraction(1 if neighbors is Neighbors.ADD_REMOVE else 2)

@@ -89,8 +89,8 @@ def test_large_margin_tight(
     candidates: list[Candidate], neighbors: Neighbors, split: tuple[float, float, float]
 ) -> None:
     law = made(tight_by(split, 0.25), 2, 0.1, neighbors).distribution(profile_of(candidates))
-    unit = 1 if neighbors is Neighbors.ADD_REMOVE else 2
-    agree(candidates, law, law_oracle.large_margin_tight(2, 0.1, unit, split, 0.25))
+    u = 1 if neighbors is Neighbors.ADD_REMOVE else 2
+    agree(candidates, law, law_oracle.large_margin_tight(2, 0.1, u, split, 0.25))
 
 
 STAIRS: list[list[Candidate]] = [
@@ -110,8 +110,8 @@ def test_large_margin_tight_as_it_is_used(candidates: list[Candidate], neighbors
     law = MECHANISMS["large_margin_tight"](Fraction(1), Fraction(repr(delta)), neighbors).distribution(
         profile_of(candidates)
     )
-    unit = 1 if neighbors is Neighbors.ADD_REMOVE else 2
-    agree(candidates, law, law_oracle.large_margin_tight(1, delta, unit))
+    u = 1 if neighbors is Neighbors.ADD_REMOVE else 2
+    agree(candidates, law, law_oracle.large_margin_tight(1, delta, u))
 
 
 @every("candidates", [*KNOWN[:3], *PADDED, *STAIRS, [30.0, 29.0, 4.0, 4.0, 4.0, 4.0, 0.0]], quick=40)
@@ -123,8 +123,8 @@ def test_limited_domain_permute_and_flip(
 ) -> None:
     """δ = 0.7 with k̄ = 1: there "nothing" stands below the score of a candidate that may leave."""
     law = made(LimitedDomainPermuteAndFlip, epsilon, delta, neighbors, kbar=kbar).distribution(profile_of(candidates))
-    unit = 1 if neighbors is Neighbors.ADD_REMOVE else 2
-    compare(candidates, law, law_oracle.limited_domain_permute_and_flip(candidates, epsilon, delta, unit, kbar))
+    u = 1 if neighbors is Neighbors.ADD_REMOVE else 2
+    compare(candidates, law, law_oracle.limited_domain_permute_and_flip(candidates, epsilon, delta, u, kbar))
 
 
 @pytest.mark.parametrize("scores", [[3.0, 2.0, 2.0, 0.0], [10.0, 9.0, 7.0, -4.0], [1.0], [50.0, 0.0, 0.0]])

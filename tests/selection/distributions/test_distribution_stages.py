@@ -117,8 +117,8 @@ def test_a_staircase_uses_up_the_whole_search_budget(share: float) -> None:
 def test_a_stop_at_rank_1_costs_all_of_epsilon(neighbors: Neighbors) -> None:
     """The lead falls by u from T(1): no test comes before, so ν_1 alone must be larger by u."""
     search = made(LargeMarginTight, 1.5, 1e-3, neighbors).search()
-    lead, unit = float(search.threshold(np.ones(1))[0]), 1 if neighbors is Neighbors.ADD_REMOVE else 2
-    one, other = (stopping_distribution(Profile.of([each, 0.0]), search=search) for each in (lead, lead - unit))
+    lead, u = float(search.threshold(np.ones(1))[0]), 1 if neighbors is Neighbors.ADD_REMOVE else 2
+    one, other = (stopping_distribution(Profile.of([each, 0.0]), search=search) for each in (lead, lead - u))
     assert np.log(one.masses[0] / other.masses[0]) == pytest.approx(1.5, rel=1e-12)
 
 

@@ -76,17 +76,17 @@ def merged(by_pair: Counter[Any]) -> dict[Any, int]:
 
 
 @cache
-def tight_law(scores: tuple[float, ...], epsilon: float, delta: float, unit: int) -> dict[Any, float]:
+def tight_law(scores: tuple[float, ...], epsilon: float, delta: float, u: int) -> dict[Any, float]:
     """By position; the reference knows no share of ε that depends on the rank."""
-    masses, nothing = law_oracle.margin_law(scores, law_oracle.large_margin_tight(epsilon, delta, unit))
+    masses, nothing = law_oracle.margin_law(scores, law_oracle.large_margin_tight(epsilon, delta, u))
     return {**dict(enumerate(masses)), None: nothing if nothing > 1e-9 else 0.0}
 
 
 def expected_law(entry: Entry) -> dict[Any, float]:
     """By position; by level for the padded ones."""
     if entry["mechanism"] == "large_margin_tight":
-        unit = 1 if entry["add_remove"] else 2
-        return tight_law(tuple(map(float, entry["scores"])), entry["epsilon"], entry["delta"], unit)
+        u = 1 if entry["add_remove"] else 2
+        return tight_law(tuple(map(float, entry["scores"])), entry["epsilon"], entry["delta"], u)
     if not entry["mechanism"].endswith(PADDED):
         return {**dict(enumerate(entry["pmf"])), None: entry["nothing"]}
     order = sorted(set(entry["scores"]), reverse=True)

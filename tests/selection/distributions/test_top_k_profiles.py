@@ -35,7 +35,7 @@ DomainClaim: TypeAlias = tuple[int, int, str, str, float]
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE
 MOVES = {REPLACE: (-1, 0, 1), ADD: (0, 1)}
-UNIT = {REPLACE: 2, ADD: 1}
+LEAD_SENSITIVITY = {REPLACE: 2, ADD: 1}
 ONE_RELATION_FIRST = pytest.mark.parametrize("relation", [REPLACE, pytest.param(ADD, marks=pytest.mark.slow)])
 TWO_GROUPS = [(1, 1), (1, 2), (2, 1), (2, 2), (1, 4), (2, 3), (3, 2), (4, 1)]
 THREE_GROUPS = [(1, 1, 3), (2, 1, 2), (3, 1, 1)]
@@ -105,18 +105,18 @@ def budget(kind: Budget, claim: Claim) -> Rounds:
     return kind(count, Fraction(epsilon), Fraction(delta))
 
 
-def exponential_rounds(rounds: Rounds, unit: float) -> Callable[[Sequence[float]], Law]:
-    rate = float(rounds.round_epsilon) / unit
+def exponential_rounds(rounds: Rounds, u: float) -> Callable[[Sequence[float]], Law]:
+    rate = float(rounds.round_epsilon) / u
     return partial(top_k_laws.peeled_exponential, count=rounds.count, rate=rate)
 
 
-def noisy_rounds(rounds: Rounds, unit: float, noise: Noise) -> Callable[[Sequence[float]], Law]:
-    rate = float(rounds.round_epsilon) / unit
+def noisy_rounds(rounds: Rounds, u: float, noise: Noise) -> Callable[[Sequence[float]], Law]:
+    rate = float(rounds.round_epsilon) / u
     return partial(top_k_laws.peeled_noisy_max, count=rounds.count, rate=rate, noise=noise)
 
 
-def noise_once(rounds: Rounds, unit: float, noise: Noise) -> Callable[[Sequence[float]], Law]:
-    rate = float(rounds.round_epsilon) / unit
+def noise_once(rounds: Rounds, u: float, noise: Noise) -> Callable[[Sequence[float]], Law]:
+    rate = float(rounds.round_epsilon) / u
     return partial(top_k_laws.one_shot, count=rounds.count, rate=rate, noise=noise)
 
 
@@ -165,7 +165,7 @@ def test_other_noise_is_not_peeling() -> None:
 def test_exponential_rounds_keep_their_claim(claim: Claim, relation: Neighbors) -> None:
     rounds = budget(bounded_range_rounds, claim)
     pairs = [*structured(relation, float(rounds.round_epsilon)), *random_pairs(relation, float(rounds.round_epsilon))]
-    assert 0.6 <= reached(pairs, exponential_rounds(rounds, UNIT[relation]), rounds) <= 1 + ROUNDING
+    assert 0.6 <= reached(pairs, exponential_rounds(rounds, LEAD_SENSITIVITY[relation]), rounds) <= 1 + ROUNDING
 
 
 @ONE_RELATION_FIRST
@@ -175,7 +175,7 @@ def test_noisy_maximum_rounds_keep_their_claim(claim: Claim, noise: Noise, least
     rounds = budget(pure_rounds, claim)
     epsilon = float(rounds.round_epsilon)
     pairs = [*few(structured(relation, epsilon), 8), *random_pairs(relation, epsilon, 5)]
-    assert least <= reached(pairs, noisy_rounds(rounds, UNIT[relation], noise), rounds) <= 1 + 1e-9
+    assert least <= reached(pairs, noisy_rounds(rounds, LEAD_SENSITIVITY[relation], noise), rounds) <= 1 + 1e-9
 
 
 @every("kind", [pure_rounds, approximate_rounds])
@@ -195,7 +195,7 @@ def leaking(rounds: Rounds, epsilon: Fraction, delta: Fraction) -> float:
 @ONE_RELATION_FIRST
 def test_limited_domain_charges_its_delta_once(relation: Neighbors, claim: DomainClaim) -> None:
     """The claim is δ' + δ_1 for k winners; for basic composition δ' = 0, and all of it is reached."""
-    rounds, domain = domain_of(claim, UNIT[relation])
+    rounds, domain = domain_of(claim, LEAD_SENSITIVITY[relation])
     share = domain_share(domain_pairs(relation, domain), limited(domain), rounds, domain)
     assert (0.3 if rounds.delta else 0.9) <= share <= 1 + ROUNDING
 
@@ -204,10 +204,10 @@ def limited(domain: Domain) -> Callable[[Sequence[Candidate]], Law]:
     return partial(top_k_laws.limited_domain, domain=domain)
 
 
-def domain_of(claim: DomainClaim, unit: float) -> tuple[Rounds, Domain]:
+def domain_of(claim: DomainClaim, u: float) -> tuple[Rounds, Domain]:
     kbar, places, epsilon, delta, leaving = claim
     rounds = bounded_range_rounds(places, Fraction(epsilon), Fraction(delta))
-    return rounds, Domain(kbar, places, float(rounds.round_epsilon), leaving, unit)
+    return rounds, Domain(kbar, places, float(rounds.round_epsilon), leaving, u)
 
 
 def domain_share(
@@ -220,7 +220,7 @@ def domain_share(
 
 def domain_pairs(relation: Neighbors, domain: Domain) -> Iterator[DomainPair]:
     """Candidates that change places, and leaders about as high as ⊥, with dummies and without."""
-    heights = (-2.0, -1.0, 0.0, 1.0, domain.lift, domain.lift + domain.unit)
+    heights = (-2.0, -1.0, 0.0, 1.0, domain.lift, domain.lift + domain.u)
     dummies: list[Candidate] = [DUMMY] * (domain.kbar + 1)
     for before, after in groups(relation, [(1, 2), (2, 1), (2, 3), (3, 2), (3, 3), (1, 1, 3)], heights):
         if len(before) > domain.kbar:
@@ -271,7 +271,7 @@ def test_the_deltas_of_rounds_count(claim: Claim) -> None:
 @every("claim", DOMAIN_CLAIMS)
 @ONE_RELATION_FIRST
 def test_limited_domain_needs_its_slack(relation: Neighbors, claim: DomainClaim) -> None:
-    rounds, domain = domain_of(claim, UNIT[relation])
+    rounds, domain = domain_of(claim, LEAD_SENSITIVITY[relation])
     eager = domain._replace(slack=0.0)
     assert domain_share(domain_pairs(relation, eager), limited(eager), rounds, domain) > 4
 

@@ -63,9 +63,9 @@ def _laplace_difference(epsilon: float) -> Callable[[float], float]:
 
 
 def large_margin_tight(
-    epsilon: float, delta: float, unit: float, split: tuple[float, float, float] = (0.2, 0.4, 0.4), share: float = 0.5
+    epsilon: float, delta: float, u: float, split: tuple[float, float, float] = (0.2, 0.4, 0.4), share: float = 0.5
 ) -> Margin:
-    """Exponential noise with X = −ρ; unit is 1 under add_remove, 2 under replace_one.
+    """Exponential noise with X = −ρ; u is 1 under add_remove, 2 under replace_one.
 
     The test at rank 1 has all of ε: no test comes before it, and nothing is drawn after a stop there.
     """
@@ -75,14 +75,14 @@ def large_margin_tight(
         return epsilon if rank == 1 else for_tests
 
     def threshold(rank: int) -> float:
-        leaving = 0.0 if rank == 1 else unit / for_draw * log((rank - 1) / (delta * (1 - share)))
-        return unit + leaving + unit / for_test(rank) * log(rank * (rank + 1) / (delta * share))
+        leaving = 0.0 if rank == 1 else u / for_draw * log((rank - 1) / (delta * (1 - share)))
+        return u + leaving + u / for_test(rank) * log(rank * (rank + 1) / (delta * share))
 
     def passes(rank: int, slack: float) -> float:
-        return exp(min(0.0, slack * for_test(rank) / unit))
+        return exp(min(0.0, slack * for_test(rank) / u))
 
-    density = stats.expon(scale=unit / for_threshold).pdf
-    return Margin(threshold, passes, lambda x: density(-x), (-45 * unit / for_threshold, 0.0), for_draw / unit)
+    density = stats.expon(scale=u / for_threshold).pdf
+    return Margin(threshold, passes, lambda x: density(-x), (-45 * u / for_threshold, 0.0), for_draw / u)
 
 
 def stop_law(scores: Sequence[float], margin: Margin, limit: int) -> list[float]:
@@ -150,17 +150,17 @@ def permute_and_flip_law(scores: Sequence[float], scale: float) -> list[float]:
 
 
 def limited_domain_permute_and_flip(
-    candidates: Sequence[Candidate], epsilon: float, delta: float, unit: float, kbar: int
+    candidates: Sequence[Candidate], epsilon: float, delta: float, u: float, kbar: int
 ) -> Outcomes:
     """Permute-and-flip among the k̄ best candidates and *nothing*."""
-    nothing = unit + unit / epsilon * log(kbar / (2 * delta))
-    return _kept_domain(candidates, kbar, nothing, lambda scores: permute_and_flip_law(scores, unit / epsilon))
+    nothing = u + u / epsilon * log(kbar / (2 * delta))
+    return _kept_domain(candidates, kbar, nothing, lambda scores: permute_and_flip_law(scores, u / epsilon))
 
 
-def limited_domain(candidates: Sequence[Candidate], epsilon: float, delta: float, unit: float, kbar: int) -> Outcomes:
+def limited_domain(candidates: Sequence[Candidate], epsilon: float, delta: float, u: float, kbar: int) -> Outcomes:
     """The exponential mechanism among the k̄ best candidates and *nothing*."""
-    nothing = unit + unit / epsilon * log(kbar / delta)
-    return _kept_domain(candidates, kbar, nothing, lambda scores: softmax(scores, epsilon / unit))
+    nothing = u + u / epsilon * log(kbar / delta)
+    return _kept_domain(candidates, kbar, nothing, lambda scores: softmax(scores, epsilon / u))
 
 
 def _kept_domain(
@@ -177,20 +177,20 @@ def _kept_domain(
     return _outcomes(padded, masses.tolist())
 
 
-def stable_maximiser(candidates: Sequence[Candidate], epsilon: float, delta: float, unit: float) -> Outcomes:
-    """One of the best, if its lead less `unit` exceeds the threshold with Laplace noise; unknown lists are padded."""
+def stable_maximiser(candidates: Sequence[Candidate], epsilon: float, delta: float, u: float) -> Outcomes:
+    """One of the best, if its lead less `u` exceeds the threshold with Laplace noise; unknown lists are padded."""
     padded = [*candidates, *[DUMMY] * 2] if DUMMY in candidates else list(candidates)
     order = sorted(range(len(padded)), key=lambda i: _rank_key(padded[i]))
     best = [i for i in order if _rank_key(padded[i]) == _rank_key(padded[order[0]])]
     lead = (padded[order[0]] or 0.0) - (padded[order[1]] or 0.0)
-    noise = stats.laplace(scale=unit / epsilon)
-    mass = float(noise.sf(unit / epsilon * log(1 / (2 * delta)) - max(0.0, lead - unit)))
+    noise = stats.laplace(scale=u / epsilon)
+    mass = float(noise.sf(u / epsilon * log(1 / (2 * delta)) - max(0.0, lead - u)))
     return _outcomes(padded, [mass / len(best) if i in best else 0.0 for i in range(len(padded))])
 
 
-def bounded_growth(candidates: Sequence[Candidate], epsilon: float, delta: float, unit: float, growth: int) -> Outcomes:
+def bounded_growth(candidates: Sequence[Candidate], epsilon: float, delta: float, u: float, growth: int) -> Outcomes:
     """The exponential mechanism over the candidates that occur, with *nothing* of weight W."""
-    rate = epsilon / unit
+    rate = epsilon / u
     nothing = growth * exp(rate) * max((1 - delta) / delta, 1 / (exp(rate) - 1))
     weights = [exp(rate * candidate) if candidate else 0.0 for candidate in candidates]
     return _outcomes(candidates, [weight / (sum(weights) + nothing) for weight in weights])
@@ -235,7 +235,7 @@ OF_MECHANISMS: dict[str, Callable[[Sequence[Candidate], Mechanism], Outcomes]] =
 def _numbers(mechanism: Mechanism, *options: str) -> tuple[Any, ...]:
     """ε, δ and u as floats, and whole numbers of its own."""
     own = (getattr(mechanism, option) for option in options)
-    return float(mechanism.epsilon), float(mechanism.delta), float(mechanism.unit), *own
+    return float(mechanism.epsilon), float(mechanism.delta), float(mechanism.lead_sensitivity), *own
 
 
 def _orders_of_the_best(candidates: Sequence[Candidate], kept: int) -> list[tuple[int, ...]]:

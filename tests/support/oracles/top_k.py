@@ -144,7 +144,7 @@ def _winner(scores: tuple[float, ...], rate: float, noise: Noise) -> list[float]
 
 
 class Domain(NamedTuple):
-    """The parameters of limited-domain top-k: k̄, k (`places`), the rounds' ε_0, δ_1 and the unit u.
+    """The parameters of limited-domain top-k: k̄, k (`places`), the rounds' ε_0, δ_1 and u.
 
     `slack` is added to u in the score of ⊥, in units of u/ε_0; None stands for what it must be, ln(k̄/δ_1).
     """
@@ -153,14 +153,14 @@ class Domain(NamedTuple):
     places: int
     epsilon: float
     delta: float
-    unit: float
+    u: float
     slack: float | None = None
 
     @property
     def lift(self) -> float:
         """How far ⊥ is above the score number k̄ + 1."""
         slack = log(self.kbar / self.delta) if self.slack is None else self.slack
-        return self.unit * (1 + slack / self.epsilon)
+        return self.u * (1 + slack / self.epsilon)
 
 
 def limited_domain(candidates: Sequence[Candidate], domain: Domain) -> Law:
@@ -173,7 +173,7 @@ def limited_domain(candidates: Sequence[Candidate], domain: Domain) -> Law:
     kept = {i: candidates[i] or 0.0 for i in order[: domain.kbar]}
     end = (candidates[order[domain.kbar]] or 0.0) + domain.lift
     law: defaultdict[Outcome, float] = defaultdict(float)
-    for chosen, mass in _until_end(kept, end, domain.places, domain.epsilon / domain.unit).items():
+    for chosen, mass in _until_end(kept, end, domain.places, domain.epsilon / domain.u).items():
         law[tuple(None if candidates[i] is DUMMY else i for i in chosen)] += mass
     return dict(law)
 
