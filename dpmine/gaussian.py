@@ -53,7 +53,7 @@ def ratio_at(epsilon: Fraction, delta: Fraction, distance: Fraction = Fraction(0
         >>> float(ratio_at(Fraction(1), Fraction(1, 10**6)))
         0.2367...
     """
-    loss, slack = positive("epsilon", epsilon), exact_share("delta", delta)
+    loss, exact_delta = positive("epsilon", epsilon), exact_share("delta", delta)
     least = not_negative("distance", distance)
 
     def suffices(ratio: float) -> bool:
@@ -61,7 +61,7 @@ def ratio_at(epsilon: Fraction, delta: Fraction, distance: Fraction = Fraction(0
         if loss < step * (step / 2 + least):
             return False
         with working_precision(_BITS):
-            return bool(_delta(loss, step)() <= exact_ball(slack))
+            return bool(_delta(loss, step)() <= exact_ball(exact_delta))
 
     low = high = min(1.0, float(loss))
     while not suffices(low):

@@ -56,15 +56,15 @@ def epsilon_at(rho: Fraction, delta: Fraction) -> Fraction:
 
     Raises BadParameter for ρ < 0 or a δ that is not between 0 and 1.
     """
-    loss, slack = not_negative("rho", rho), exact_share("delta", delta)
+    loss, exact_delta = not_negative("rho", rho), exact_share("delta", delta)
     if not loss:
         return Fraction(0)
-    log_delta = _log(slack)
+    log_delta = _log(exact_delta)
     order = best_order(lambda a, over: a * float(loss) - (log(a) + log_delta) / over + _log_shrink(over))
 
     def bound() -> Ball:
         """αρ − ln(αδ)/(α − 1) + ln(1 − 1/α)."""
-        return exact_ball(order * loss) - _room(order, slack)
+        return exact_ball(order * loss) - _room(order, exact_delta)
 
     return max(Fraction(0), above(bound, _BITS))
 
@@ -75,10 +75,10 @@ def rho_at(epsilon: Fraction, delta: Fraction) -> Fraction:
 
     Raises BadParameter for ε ≤ 0 or a δ that is not between 0 and 1.
     """
-    most, slack = positive("epsilon", epsilon), exact_share("delta", delta)
-    log_delta = _log(slack)
+    most, exact_delta = positive("epsilon", epsilon), exact_share("delta", delta)
+    log_delta = _log(exact_delta)
     order = best_order(lambda a, over: -(float(most) + (log(a) + log_delta) / over - _log_shrink(over)) / a)
-    return max(Fraction(0), below(lambda: (exact_ball(most) + _room(order, slack)) / exact_ball(order), _BITS))
+    return max(Fraction(0), below(lambda: (exact_ball(most) + _room(order, exact_delta)) / exact_ball(order), _BITS))
 
 
 @dataclass(frozen=True, slots=True)

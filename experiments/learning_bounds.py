@@ -138,11 +138,11 @@ def large_margin_reach(near_best: int, *, epsilon: Number, delta: Number, failur
     `delta` is that of the guarantee, T the threshold in docs/proofs/selection/large_margin.md. Source: theorem 3 there.
     """
     rank, rate = whole("near_best", near_best), 1 / positive("epsilon", epsilon)
-    slack, eta = probability("delta", delta), probability("failure", failure)
+    exact_delta, eta = probability("delta", delta), probability("failure", failure)
 
     def reach() -> Ball:
-        nats = 21 * logarithm(3 / eta) + 3 * logarithm(3 / (2 * slack)) + 6 * logarithm(3 / slack)
-        nats += 12 * logarithm(3 * rank * (rank + 1) / slack) + 6 * logarithm(3 * rank / slack)
+        nats = 21 * logarithm(3 / eta) + 3 * logarithm(3 / (2 * exact_delta)) + 6 * logarithm(3 / exact_delta)
+        nats += 12 * logarithm(3 * rank * (rank + 1) / exact_delta) + 6 * logarithm(3 * rank / exact_delta)
         return 6 + exact_ball(rate) * nats
 
     return whole_above(reach)

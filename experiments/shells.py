@@ -210,13 +210,13 @@ def shells(
     """
     relation = Neighbors.parse(neighbors)
     exact = positive("epsilon", epsilon), probability("delta", delta), probability("failure", failure)
-    budget, slack, eta = map(float, exact)
+    budget, delta, eta = map(float, exact)
     universe = hypotheses.universe(records)
     levels = universe.head(universe.least)
     best = levels[0].score
     excesses = tuple(int(best - level.score) for level in levels)
     sizes = tuple(accumulate(level.count for level in levels))
-    margin = _margin(budget, slack, eta)
+    margin = _margin(budget, delta, eta)
     near = _near(excesses, sizes, margin)
     return Shells(
         hypotheses=type(hypotheses).__name__.lower(),

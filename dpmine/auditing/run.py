@@ -230,7 +230,7 @@ def _kept(pair: Pair, side: PairSide, way: LimitedDomainTopK) -> tuple[FloatArra
         left -= min(left, sizes[place])
         if beyond is None and sizes[place] > counts[place]:
             beyond = scores[place]
-    end = rate * ((beyond or 0.0) + u) + np.log(way.kbar / float(way.slack))
+    end = rate * ((beyond or 0.0) + u) + np.log(way.kbar / float(way.leaving_delta))
     return np.array([*counts, 1.0]), np.array([*(rate * score for score in scores), end])
 
 

@@ -152,14 +152,14 @@ def discover_items(
     Source: Gopi et al. 2020. Proof: docs/proofs/discovery.md.
     """
     columns = Columns.of(unit, basket, item, items, one_hot, attributes, missing, cut)
-    slack, relation = probability("delta", delta), Neighbors.parse(neighbors)
-    guarantee = Guarantee(positive("epsilon", epsilon), slack, relation)
+    exact_delta, relation = probability("delta", delta), Neighbors.parse(neighbors)
+    guarantee = Guarantee(positive("epsilon", epsilon), exact_delta, relation)
 
     def discovery_at(budget: Fraction) -> Discovery:
-        rho = decimal_below(rho_at(budget, slack / 2), DIGITS)
+        rho = decimal_below(rho_at(budget, exact_delta / 2), DIGITS)
         if not rho:
             raise BadParameter("epsilon is too small to discover any item at this delta: give a larger one.")
-        return Discovery(rho, slack / 2, relation, items_per_unit(max_items_per_unit))
+        return Discovery(rho, exact_delta / 2, relation, items_per_unit(max_items_per_unit))
 
     discovery = discovery_at(guarantee.epsilon)
     guarantee = replace(guarantee, concentrated=discovery.zcdp)

@@ -124,10 +124,10 @@ class Amount:
 
     def shown(self, accounting: Accounting, write: Callable[[Fraction], str] = str) -> str:
         """The two numbers that this kind of accounting adds up, ε and δ as `write` has them; ρ to six digits."""
-        loss, slack = self.compared(accounting)
+        loss, delta = self.compared(accounting)
         if accounting is Accounting.BASIC:
-            return f"ε = {write(loss)}, δ = {write(slack)}"
-        return f"ρ = {float(loss):.6g}, δ = {short(slack)}"
+            return f"ε = {write(loss)}, δ = {write(delta)}"
+        return f"ρ = {float(loss):.6g}, δ = {short(delta)}"
 
     def __str__(self) -> str:
         return self.shown(Accounting.BASIC)
@@ -171,12 +171,12 @@ def composed(whole: Amount, parts: Iterable[Amount]) -> Amount:
     return whole + Amount(*map(max, zip(*parts, Amount(), strict=True)))
 
 
-def guaranteed(spent: Amount, accounting: Accounting, slack: Fraction) -> Amount:
-    """The (ε, δ) of runs with these charges together; under zCDP accounting, ρ is converted at the δ `slack`."""
+def guaranteed(spent: Amount, accounting: Accounting, conversion_delta: Fraction) -> Amount:
+    """The (ε, δ) of runs with these charges together; under zCDP accounting, ρ is converted at `conversion_delta`."""
     if accounting is Accounting.BASIC or not spent.rho:
         return Amount(spent.epsilon, spent.delta)
-    epsilon = epsilon_at(spent.rho, slack)
-    return Amount(decimal_above(epsilon, _DIGITS) if epsilon else epsilon, slack + spent.approximate_delta)
+    epsilon = epsilon_at(spent.rho, conversion_delta)
+    return Amount(decimal_above(epsilon, _DIGITS) if epsilon else epsilon, conversion_delta + spent.approximate_delta)
 
 
 def _read(text: object) -> Fraction:

@@ -133,9 +133,9 @@ def plan_runs(runs: int, *, epsilon: Number = 1, delta: Number = 1e-6) -> RunsPl
     See Also:
         dpmine.Ledger.grant: accounting="zcdp".
     """
-    count, each, slack = public_count("runs", runs), positive("epsilon", epsilon), exact_share("delta", delta)
+    count, each, exact_delta = public_count("runs", runs), positive("epsilon", epsilon), exact_share("delta", delta)
     return RunsPlan(
-        count, each, slack, tuple(_row(kind, each**2 / share, count, each, slack) for kind, share in _KINDS)
+        count, each, exact_delta, tuple(_row(kind, each**2 / share, count, each, exact_delta) for kind, share in _KINDS)
     )
 
 
@@ -209,13 +209,13 @@ def plan_noise(numbers: int, *, epsilon: Number = 1, delta: Number = 1e-6) -> No
         >>> plan_noise(100, epsilon=1, delta="1e-6").to_dict()["taken"]
         'gaussian'
     """
-    count, total, slack = (
+    count, total, exact_delta = (
         public_count("`numbers`", numbers),
         positive("epsilon", epsilon),
         exact_share("delta", delta),
     )
-    rho = rho_at(total, slack)
+    rho = rho_at(total, exact_delta)
     if not rho:
         raise BadParameter("No Gaussian noise fits so small an epsilon and delta: give larger ones.")
     laplace, gaussian = DiscreteLaplace(total), DiscreteGaussian(decimal_below(rho, _DIGITS))
-    return NoisePlan(count, total, slack, laplace, gaussian, narrower(laplace, gaussian, count))
+    return NoisePlan(count, total, exact_delta, laplace, gaussian, narrower(laplace, gaussian, count))

@@ -108,7 +108,7 @@ def plan(
     sizes = parse_sizes(size)
     candidates, relation = _candidates(sizes, catalogue_size), Neighbors.parse(neighbors)
     budget = _inside("epsilon", positive("epsilon", epsilon), EPSILONS)
-    slack = _inside("delta", probability("delta", delta), DELTAS)
+    exact_delta = _inside("delta", probability("delta", delta), DELTAS)
     population = None if units is None else whole("units", units)
     lead = None if gap is None else whole("gap", gap)
     wanted = _inside("success", probability("success", success), (Fraction(0), MOST_SURE))
@@ -123,19 +123,19 @@ def plan(
         candidates=candidates,
         units=population,
         epsilon=budget,
-        delta=slack,
+        delta=exact_delta,
         neighbors=relation,
         gap=lead,
         success=float(wanted),
         rows=(),
         pure_lower_bound=pure_lower_bound(epsilon=float(budget), candidates=candidates),
         approximate_lower_bound=approximate_lower_bound(
-            epsilon=float(budget), delta=float(slack), candidates=candidates, neighbors=relation, units=population
+            epsilon=float(budget), delta=float(exact_delta), candidates=candidates, neighbors=relation, units=population
         ),
-        recommendation=recommend(epsilon=budget, delta=slack, neighbors=relation, candidates=candidates),
+        recommendation=recommend(epsilon=budget, delta=exact_delta, neighbors=relation, candidates=candidates),
     )
     rows = []
-    mechanisms = usable(budget, slack, relation, candidates=candidates)
+    mechanisms = usable(budget, exact_delta, relation, candidates=candidates)
     for done, mechanism in enumerate(mechanisms):
         if progress is not None:
             progress(done / len(mechanisms))

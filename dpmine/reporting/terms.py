@@ -375,9 +375,9 @@ def require_total(batch: Batch, terms: BudgetTerms) -> None:
     together = batch.together
     if not total.fits(together, accounting):
         advice = "lower the jobs' epsilon (and delta), or raise the budget's."
-        slack = together.compared(accounting)[1]
-        if slack > total.compared(accounting)[1] == 0:
-            advice = f"give delta = {short(slack)} or more in [budget], or use mechanisms with δ = 0."
+        delta = together.compared(accounting)[1]
+        if delta > total.compared(accounting)[1] == 0:
+            advice = f"give delta = {short(delta)} or more in [budget], or use mechanisms with δ = 0."
         allowed = total.shown(accounting)
         raise BudgetExceeded(
             f"The jobs are charged up to {together.shown(accounting)} together, and [budget] allows {allowed}: {advice}"

@@ -91,8 +91,8 @@ def build_mechanism(
             epsilon=epsilon, delta=delta, neighbors=neighbors, candidates=candidates, are_counts=are_counts
         ).mechanism
     kind = kind_of(chosen, not_private=not_private)
-    slack = probability("delta", delta) if kind.approximate else Fraction(0)
-    return kind(positive("epsilon", epsilon), slack, Neighbors.parse(neighbors), **own_options(kind, options))
+    exact_delta = probability("delta", delta) if kind.approximate else Fraction(0)
+    return kind(positive("epsilon", epsilon), exact_delta, Neighbors.parse(neighbors), **own_options(kind, options))
 
 
 def kind_of(name: str, *, not_private: bool) -> type[Mechanism]:
@@ -166,8 +166,8 @@ def recommend(
     """
     budget = positive("epsilon", epsilon)
     count = None if candidates is None else whole("candidates", candidates)
-    slack = probability("delta", delta) if exact_number("delta", delta) else Fraction(0)
-    return recommended(budget, slack, Neighbors.parse(neighbors), count, are_counts=are_counts)
+    exact_delta = probability("delta", delta) if exact_number("delta", delta) else Fraction(0)
+    return recommended(budget, exact_delta, Neighbors.parse(neighbors), count, are_counts=are_counts)
 
 
 def recommended(
@@ -179,8 +179,8 @@ def recommended(
             "delta = 0 leaves no mechanism without a public list of candidates: give delta, such as 1e-6, or the list "
             "(`catalogue=FILE`)."
         )
-    budget, slack = _within(epsilon, EPSILONS), _within(delta, DELTAS) if delta else delta
-    found = _recommend(budget, slack, neighbors, candidates, are_counts=are_counts)
+    budget, exact_delta = _within(epsilon, EPSILONS), _within(delta, DELTAS) if delta else delta
+    found = _recommend(budget, exact_delta, neighbors, candidates, are_counts=are_counts)
     if budget == epsilon:
         return found
     return replace(found, reason=f"{found.reason} (That is the nearest ε that is compared.)")

@@ -234,7 +234,7 @@ class LimitedDomainTopK(TopK):
     """
 
     round_epsilon: Fraction
-    slack: Fraction
+    leaving_delta: Fraction
     kbar: int
 
     @classmethod
@@ -255,18 +255,18 @@ class LimitedDomainTopK(TopK):
     @property
     def mechanism(self) -> LimitedDomain:
         """At ε_0 and δ_1."""
-        return LimitedDomain(self.round_epsilon, self.slack, self.neighbors, self.kbar)
+        return LimitedDomain(self.round_epsilon, self.leaving_delta, self.neighbors, self.kbar)
 
     @property
     def zcdp(self) -> Zcdp:
         """kε_0²/8, and δ_1 once."""
-        return Zcdp(self.count * self.mechanism.zcdp.rho, self.slack)
+        return Zcdp(self.count * self.mechanism.zcdp.rho, self.leaving_delta)
 
     def right_from(self, candidates: int) -> int:  # noqa: ARG002 - only those that are kept are rivals
         """Where the middle of the list exceeds the best one that is not kept by what "nothing" has beside it."""
         mechanism = self.mechanism
-        slack = float(mechanism.scale) * (float(mechanism.epsilon) + log(mechanism.kbar / mechanism.delta))
-        return ceil(slack / (share_of_best(self.count / 2) - share_of_best(mechanism.kbar + 1)))
+        lift = float(mechanism.scale) * (float(mechanism.epsilon) + log(mechanism.kbar / mechanism.delta))
+        return ceil(lift / (share_of_best(self.count / 2) - share_of_best(mechanism.kbar + 1)))
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> tuple[C, ...]:
         """At most `count` candidates."""
@@ -277,7 +277,7 @@ class LimitedDomainTopK(TopK):
         """As one mechanism for each place, and δ_1 once."""
         return (
             f"{rounds_of(self.count)} at ε = {decimal(self.round_epsilon)} among the "
-            f"{self.kbar:,} best, and δ = {decimal(self.slack)} once for leaving out the others"
+            f"{self.kbar:,} best, and δ = {decimal(self.leaving_delta)} once for leaving out the others"
         )
 
 
@@ -301,8 +301,8 @@ def build_top_k(
 
     def made(mechanism: str) -> TopK:
         kind = kind_of(mechanism, not_private=not_private)
-        slack = probability("delta", delta) if kind.approximate else Fraction(0)
-        return _of(kind(epsilon, slack, neighbors, **own_options(kind, options)), count, delta, options.get("kbar"))
+        own_delta = probability("delta", delta) if kind.approximate else Fraction(0)
+        return _of(kind(epsilon, own_delta, neighbors, **own_options(kind, options)), count, delta, options.get("kbar"))
 
     if name != AUTO:
         return made(name)
@@ -337,12 +337,12 @@ def in_one_shot(delta: Fraction, candidates: int | None, options: Iterable[str] 
 
 def _of(mechanism: Mechanism, count: int, delta: Fraction, kbar: int | None) -> TopK:
     """As the mechanism's trait says; a single pure choice needs no δ."""
-    slack = mechanism.delta if mechanism.approximate or count == 1 else delta
+    usable_delta = mechanism.delta if mechanism.approximate or count == 1 else delta
     if mechanism.list_way is ListWay.ONE_SHOT:
-        return OneShot.of(count, mechanism.epsilon, slack, mechanism.neighbors)
+        return OneShot.of(count, mechanism.epsilon, usable_delta, mechanism.neighbors)
     if mechanism.list_way is ListWay.ONE_SHOT_OF_KEPT:
-        return LimitedDomainTopK.of(count, mechanism.epsilon, slack, mechanism.neighbors, kbar)
-    return Peeling.of(count, mechanism, slack)
+        return LimitedDomainTopK.of(count, mechanism.epsilon, usable_delta, mechanism.neighbors, kbar)
+    return Peeling.of(count, mechanism, usable_delta)
 
 
 def rounds_of(count: int, mechanism: str = "the exponential mechanism") -> str:

@@ -157,8 +157,8 @@ def test_no_honest_list_is_accused(delta: Fraction) -> None:
 BROKEN: dict[str, TopK] = {
     "the monotone form under replace_one": replace(OneShot.of(2, ONE, NONE, REPLACE), round_epsilon=ONE),
     "every round has all of ε": replace(OneShot.of(3, ONE, LARGE, REPLACE), round_epsilon=Fraction(2)),
-    "the slack of another δ": replace(LimitedDomainTopK.of(2, ONE, TINY, REPLACE, 4), slack=Fraction(1, 10**5)),
-    "k̄ candidates leave, one is covered": replace(LimitedDomainTopK.of(3, ONE, TINY, REPLACE, 4), slack=4 * TINY),
+    "the lift of another δ": replace(LimitedDomainTopK.of(2, ONE, TINY, REPLACE, 4), leaving_delta=Fraction(1, 10**5)),
+    "k̄ leave, one is covered": replace(LimitedDomainTopK.of(3, ONE, TINY, REPLACE, 4), leaving_delta=4 * TINY),
 }
 
 
@@ -188,7 +188,7 @@ def test_masses_of_the_limited_domain(side: PairSide) -> None:
     """Beside the oracle, with dummies and ⊥; no ties, whose order is another there."""
     pair = Pair((Group(9.0, 1, 1), Group(30.0, -1, 1), Group(4.0, 0, 1)))
     way = LimitedDomainTopK.of(3, ONE, LARGE, REPLACE, 4)
-    domain = top_k_laws.Domain(4, 3, float(way.round_epsilon), float(way.slack), 2)
+    domain = top_k_laws.Domain(4, 3, float(way.round_epsilon), float(way.leaving_delta), 2)
     law = top_k_laws.limited_domain([*(group.at(side) for group in pair.groups), *[top_k_laws.DUMMY] * 5], domain)
     found = run._masses_of(way)(pair, side)
     assert found.sum() == pytest.approx(1)

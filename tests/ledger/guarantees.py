@@ -22,5 +22,5 @@ def at_most(epsilon: str | Fraction, delta: str | Fraction = "0", unit: str = "c
 
 def bounded_range(epsilon: str | Fraction, delta: str | Fraction = "0", unit: str = "customer") -> Guarantee:
     """As the exponential mechanism's: ε²/8."""
-    loss, slack = Fraction(epsilon), Fraction(delta)
-    return Guarantee(loss, slack, REPLACE, unit, concentrated=Zcdp(loss**2 / 8, slack))
+    loss, exact_delta = Fraction(epsilon), Fraction(delta)
+    return Guarantee(loss, exact_delta, REPLACE, unit, concentrated=Zcdp(loss**2 / 8, exact_delta))

@@ -36,7 +36,7 @@ ORACLES: dict[str, Any] = {
     "max_of_exponentials": exponential_max,
 }
 OPTIONS: dict[str, dict[str, Any]] = {"bounded_growth": {"max_items_per_unit": 3}}
-UNITS = {Neighbors.ADD_REMOVE: 1, Neighbors.REPLACE_ONE: 2}
+LEAD_SENSITIVITY = {Neighbors.ADD_REMOVE: 1, Neighbors.REPLACE_ONE: 2}
 ONLY_COUNTS = {"bounded_growth"}
 NOT_NEGATIVE = {"bounded_growth", "limited_domain", "limited_domain_permute_and_flip"}
 
@@ -119,7 +119,7 @@ KEPT: dict[str, dict[str, int]] = {
 
 def kept_law(truth: dict[str, int], kbar: int, neighbors: Neighbors) -> dict[str | None, float]:
     """At ε = 3, δ = 1/4, by the definition of permute-and-flip."""
-    masses, nothing = limited_domain_permute_and_flip([*truth.values()], 3, 0.25, UNITS[neighbors], kbar)
+    masses, nothing = limited_domain_permute_and_flip([*truth.values()], 3, 0.25, LEAD_SENSITIVITY[neighbors], kbar)
     return {**dict(zip(truth, masses, strict=True)), None: nothing}
 
 

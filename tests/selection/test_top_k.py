@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dpmine.selection.top_k import TopK
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE
-UNIT = {REPLACE: 2, ADD: 1}
+LEAD_SENSITIVITY = {REPLACE: 2, ADD: 1}
 RELATIONS = pytest.mark.parametrize("neighbors", [REPLACE, ADD])
 ERROR = 1e-9
 """The nominal error of each comparison with a law."""
@@ -90,7 +90,7 @@ def test_one_shot_of_one_is_the_exponential_mechanism(epsilon: str, neighbors: N
 def test_law_of_one_shot_of_one(epsilon: str, neighbors: Neighbors) -> None:
     """Chi^2 at a nominal 1e-9 per case."""
     one = OneShot.of(1, Fraction(epsilon), NONE, neighbors)
-    rate = float(Fraction(epsilon)) / UNIT[neighbors]
+    rate = float(Fraction(epsilon)) / LEAD_SENSITIVITY[neighbors]
     assert_lists(one, lazy(), named(top_k_laws.peeled_exponential(list(TRUTH.values()), 1, rate), list(TRUTH)))
 
 
@@ -101,7 +101,7 @@ def test_law_of_one_shot_of_one(epsilon: str, neighbors: Neighbors) -> None:
 def test_one_shot_is_the_rounds_it_says(delta: Fraction, count: int, neighbors: Neighbors) -> None:
     """Chi^2 at a nominal 1e-9 per case."""
     top_k = OneShot.of(count, Fraction(2), Fraction(delta), neighbors)
-    rate = float(top_k.round_epsilon) / UNIT[neighbors]
+    rate = float(top_k.round_epsilon) / LEAD_SENSITIVITY[neighbors]
     assert top_k.round_epsilon == bounded_range_rounds(count, Fraction(2), Fraction(delta)).round_epsilon
     assert_lists(top_k, lazy(), named(top_k_laws.peeled_exponential(list(TRUTH.values()), count, rate), list(TRUTH)))
 
@@ -166,7 +166,7 @@ def test_limited_domain_against_enumeration(name: str, descent: Descent, neighbo
     truth, kbar = DOMAINS[name]
     count = min(2, kbar)
     top_k = LimitedDomainTopK.of(count, Fraction(4), Fraction(1, 2), neighbors, kbar)
-    domain = Domain(kbar, count, float(top_k.round_epsilon), float(top_k.slack), UNIT[neighbors])
+    domain = Domain(kbar, count, float(top_k.round_epsilon), float(top_k.leaving_delta), LEAD_SENSITIVITY[neighbors])
     candidates = [*truth.values(), *[top_k_laws.DUMMY] * (kbar + 1)]
     law = named(top_k_laws.limited_domain(candidates, domain), list(truth))
     assert_lists(top_k, lazy(truth, kbar + 9, descent), law, draws=300)
@@ -180,8 +180,8 @@ def test_a_level_that_is_cut_is_drawn_as_a_whole() -> None:
     """
     truth = {"a": 8, "b": 6, "c": 6, "d": 6}
     top_k = LimitedDomainTopK.of(2, Fraction(4), Fraction(1, 2), ADD, 3)
-    rate, slack = float(top_k.round_epsilon), float(top_k.slack)
-    best, equal, end = exp(8 * rate), exp(6 * rate), exp(rate * 7) * 3 / slack
+    rate, delta = float(top_k.round_epsilon), float(top_k.leaving_delta)
+    best, equal, end = exp(8 * rate), exp(6 * rate), exp(rate * 7) * 3 / delta
     total = best + 2 * equal + end
     law: dict[tuple[str, ...], float] = {(): end / total, ("a",): best / total * end / (total - best)}
     for one in "bcd":
@@ -209,7 +209,7 @@ def test_more_wanted_than_kept_is_refused(count: int, kbar: int) -> None:
 def test_peeled_laplaces_against_quadrature(delta: Fraction, neighbors: Neighbors) -> None:
     """Chi^2 at a nominal 1e-9 per case."""
     top_k = Peeling.of(2, MaxOfLaplaces(Fraction(3), NONE, neighbors), Fraction(delta))
-    rate = float(top_k.once.epsilon) / UNIT[neighbors]
+    rate = float(top_k.once.epsilon) / LEAD_SENSITIVITY[neighbors]
     law = named(top_k_laws.peeled_noisy_max([float(score) for score in TRUTH.values()], 2, rate, LAPLACE), list(TRUTH))
     assert_lists(top_k, lazy(), law, draws=400)
 
@@ -343,8 +343,8 @@ def test_approximate_mechanisms_charge_exactly_what_was_given(
         assert (top_k.mechanism.epsilon, top_k.mechanism.delta) == (epsilon, delta)
     if isinstance(top_k, LimitedDomainTopK):
         rounds = bounded_range_rounds(count, epsilon, delta / 2 if count > 1 else NONE)
-        assert top_k.slack + rounds.delta == delta
-        assert (top_k.mechanism.epsilon, top_k.mechanism.delta) == (rounds.round_epsilon, top_k.slack)
+        assert top_k.leaving_delta + rounds.delta == delta
+        assert (top_k.mechanism.epsilon, top_k.mechanism.delta) == (rounds.round_epsilon, top_k.leaving_delta)
     else:
         rounds = approximate_rounds(count, epsilon, delta)
         assert (top_k.mechanism.epsilon, top_k.mechanism.delta) == (rounds.round_epsilon, rounds.round_delta)

@@ -105,29 +105,30 @@ class _EpsilonDelta(Form):
     """(ε, δ)-differential privacy; the figure is ε at the claimed δ."""
 
     epsilon: float
-    slack: float
+    claimed_delta: float
 
     def of_events(self, above: FloatArray, below: FloatArray) -> Figures:
         """The figures: ln((p − δ)/p')."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            shown = np.log(np.maximum(above - self.slack, 0) / below)
+            shown = np.log(np.maximum(above - self.claimed_delta, 0) / below)
         measured = np.maximum(np.nan_to_num(shown, nan=0.0, posinf=inf, neginf=0.0), 0.0)
         return _figures(measured, self.epsilon, above - exp(self.epsilon) * below)
 
     def of_laws(self, left: FloatArray, right: FloatArray) -> Figures:
         """The figures: the least ε with δ(ε) ≤ δ."""
-        measured = measured_epsilon(left, right, self.slack, precision=GIVEN)
+        measured = measured_epsilon(left, right, self.claimed_delta, precision=GIVEN)
         hint = privacy_profile(left, right, self.epsilon, GIVEN)
         return _figures(np.array([measured]), self.epsilon, np.array([hint]))
 
     def figure(self, _at: float) -> str:
-        return f"ε at δ = {self.slack:g}"
+        return f"ε at δ = {self.claimed_delta:g}"
 
     def delta(self, epsilon: float) -> float:
         """Source: Kairouz, Oh & Viswanath 2015, section 3.1: the profile of the worst (ε, δ)-private mechanism."""
         if epsilon >= self.epsilon:
-            return self.slack
-        return self.slack + (1 - self.slack) * (exp(self.epsilon) - exp(epsilon)) / (exp(self.epsilon) + 1)
+            return self.claimed_delta
+        rest = 1 - self.claimed_delta
+        return self.claimed_delta + rest * (exp(self.epsilon) - exp(epsilon)) / (exp(self.epsilon) + 1)
 
 
 @dataclass(frozen=True, slots=True)

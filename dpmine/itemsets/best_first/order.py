@@ -199,8 +199,8 @@ class Search:
                 yield larger
 
     def _is_hopeless(self, itemset: CodedItemset) -> bool:
-        slack = self._scale * self._weights.deviation if len(itemset) == 1 else self._counts.deviation(itemset[1:])
-        return self._bound(itemset) < self._goal.least(self._sorted) - SLACK * slack
+        deviation = self._scale * self._weights.deviation if len(itemset) == 1 else self._counts.deviation(itemset[1:])
+        return self._bound(itemset) < self._goal.least(self._sorted) - SLACK * deviation
 
     def _bound(self, itemset: CodedItemset) -> float:
         """What the support is at most, by the estimates of its parts."""

@@ -166,10 +166,10 @@ class AdaptiveCounts:
 
         Without δ, which needs public items, all noise is Laplace noise.
         """
-        slack = Fraction(0) if terms.catalogue_size is not None else terms.delta / 2
-        noise = _noise(terms.epsilon, terms.delta - slack)
+        finding_delta = Fraction(0) if terms.catalogue_size is not None else terms.delta / 2
+        noise = _noise(terms.epsilon, terms.delta - finding_delta)
         most = items_per_unit(terms.options.get("max_items_per_unit"))
-        counting = cls(terms.sizes, k, noise, slack, terms.neighbors, most, support)
+        counting = cls(terms.sizes, k, noise, finding_delta, terms.neighbors, most, support)
         _ = counting.discovery  # before anything is charged
         return counting
 

@@ -123,8 +123,8 @@ class ItemsFirst(ByItems):
         if is_public:
             items: TopK = OneShot.of_rounds(number, first, neighbors)
             return cls(count, epsilon, stages.delta, neighbors, terms.sizes, items, itemsets)
-        slack = delta - stages.delta
-        items = LimitedDomainTopK(number, number * first, slack, neighbors, first, slack, max(_KBAR, number))
+        leaving = delta - stages.delta
+        items = LimitedDomainTopK(number, number * first, leaving, neighbors, first, leaving, max(_KBAR, number))
         return cls(count, epsilon, delta, neighbors, terms.sizes, items, itemsets)
 
     @property

@@ -106,12 +106,12 @@ class BinSearch:
         require_replace_one(neighbors)
         space = Space.of(bins, lower, upper)
         stable = len(space.candidates) == 1 or private_count is not None
-        slack = _delta_of(delta, needed=not stable)
-        shared = SharedBudget(positive("epsilon", epsilon), slack, rows)
+        exact_delta = _delta_of(delta, needed=not stable)
+        shared = SharedBudget(positive("epsilon", epsilon), exact_delta, rows)
         if not stable:
             shared.require_delta()
         trained, share = exact_share("train_share", train_share), exact_share("selection_share", selection_share)
-        choice = shared.row_delta / (1 if stable else 2) if slack else slack
+        choice = shared.row_delta / (1 if stable else 2) if exact_delta else exact_delta
         search = CandidateSearch(shared.row_epsilon, share, choice, str(mechanism), len(space.candidates))
         search.chooser()
         made = cls(space, trained, search, shared, private_count)

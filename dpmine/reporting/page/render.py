@@ -78,7 +78,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         counted=_COUNTED[report.accounting],
         zcdp=report.accounting is Accounting.ZCDP,
         by_rho=is_by_rho(largest_charge, report.total, report.accounting),
-        slack=readable(short(conversion_delta(report.total))),
+        conversion_delta=readable(short(conversion_delta(report.total))),
         own_delta=readable(short(largest_charge.approximate_delta)) if largest_charge.approximate_delta else "",
         trained=any("coef" in outcome.result.document for outcome in outcomes if outcome.result),
         **_of_intervals([section["body"] for section in sections]),
@@ -188,10 +188,10 @@ def _said_of_share(outcome: JobOutcome, part: str) -> str:
 
 def _charge(amount: Amount, accounting: Accounting) -> tuple[str, str]:
     """The two numbers of a charge; of δ nothing where there is none."""
-    loss, slack = _loss(amount, accounting, decimal_above), readable(short(amount.compared(accounting)[1]))
+    loss, delta = _loss(amount, accounting, decimal_above), readable(short(amount.compared(accounting)[1]))
     if accounting is Accounting.BASIC:
-        return f"ε = {loss}", f"δ = {slack}" if amount.delta else ""
-    return f"ρ = {loss}", f"δ = {slack}" if amount.approximate_delta else ""
+        return f"ε = {loss}", f"δ = {delta}" if amount.delta else ""
+    return f"ρ = {loss}", f"δ = {delta}" if amount.approximate_delta else ""
 
 
 def _part(amount: Amount, whole: Amount, accounting: Accounting) -> str:
@@ -228,8 +228,8 @@ def _loss(amount: Amount, accounting: Accounting, rounded: Callable[[Fraction, i
 
 def _amount(amount: Amount, accounting: Accounting) -> str:
     """What is granted or left."""
-    loss, slack = _loss(amount, accounting, decimal_below), readable(short(amount.compared(accounting)[1]))
-    return f"ε = {loss}, δ = {slack}" if accounting is Accounting.BASIC else f"ρ = {loss}"
+    loss, delta = _loss(amount, accounting, decimal_below), readable(short(amount.compared(accounting)[1]))
+    return f"ε = {loss}, δ = {delta}" if accounting is Accounting.BASIC else f"ρ = {loss}"
 
 
 def _label(outcome: JobOutcome) -> tuple[Sequence[str], str] | None:
@@ -277,7 +277,7 @@ def _spending(report: Report, budget: Budget, page_charge: Amount) -> dict[str, 
         "left_to_file": "" if left == remaining else _amount(left, kind),
         "granted": readable(granted.decimals),
         "new": report.new,
-        "slack": readable(short(granted.delta - granted.approximate_delta)),
+        "conversion_delta": readable(short(granted.delta - granted.approximate_delta)),
         "own": readable(short(granted.approximate_delta)),
         "rest": buys,
         "most": readable(short(buys.epsilon)),

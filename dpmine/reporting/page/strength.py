@@ -33,9 +33,9 @@ def strength_of(guarantee: Amount, neighbors: Neighbors, tail: tuple[Fraction, F
     # A fact about a unit's data is another one with other data: one taken away, and one added.
     steps = 1 if replaced else 2
     by_rho = tail if replaced else None
-    slack, slack_of_two = (_delta_apart(guarantee, times * steps) for times in (1, 2))
+    group_delta, group_delta_of_two = (_delta_apart(guarantee, times * steps) for times in (1, 2))
     failing, failing_of_two = (
-        guarantee.delta if by_rho else min(Fraction(1), 2 * each) for each in (slack, slack_of_two)
+        guarantee.delta if by_rho else min(Fraction(1), 2 * each) for each in (group_delta, group_delta_of_two)
     )
     loss, of_two = (
         loss_of_outcomes(guarantee, times * steps, by_rho) if chance < 1 else _NO_LIMIT

@@ -65,7 +65,7 @@ class KeptDomain(Mechanism):
         """The `places` largest in order, None for a dummy, up to where "nothing" comes."""
         padded = Padded(universe, self.kbar + 1)
         ranking = ranking_of(padded)
-        above = Formula(lambda noise: self._slack() + noise, draw(self.noise(), bits=bits))
+        above = Formula(lambda noise: self._lift() + noise, draw(self.noise(), bits=bits))
         nothing = _Nothing(ranking, self.kbar + 1, above)
         return draws_from_best(padded, ranking, self.kbar, self.noise(), places=places, bits=bits, rival=nothing)
 
@@ -88,7 +88,7 @@ class KeptDomain(Mechanism):
         """The first candidate that is not kept."""
         return f"the background (the best beyond the {self.kbar:,} that are kept)"
 
-    def _slack(self) -> Ball:
+    def _lift(self) -> Ball:
         """How far "nothing" stands above the (k̄+1)-th score."""
         u = exact_ball(self.lead_sensitivity)
         return u + u * logarithm(self.kbar / (self.tail * self.delta)) / exact_ball(self.epsilon)

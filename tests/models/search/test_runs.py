@@ -190,10 +190,10 @@ def test_runs_with_a_delta(name: str, delta: float) -> None:
             ends = [told[place] for place in order]
             laws.append(best_law(masses, [*((1 - delta) * np.array(pair)), *ends]))
     run = RunBudget(Fraction(1, 2), Fraction(delta))
-    total, slack = float(total_epsilon(stopping, run)), delta * float(stopping.mean_above())
+    total, total_delta = float(total_epsilon(stopping, run)), delta * float(stopping.mean_above())
     found = [delta_of(laws[0], laws[2], total), delta_of(laws[1], laws[3], total)]
-    assert max(found) <= slack
-    assert max(found) > slack / 2
+    assert max(found) <= total_delta
+    assert max(found) > total_delta / 2
 
 
 @every("name", LAWS)
@@ -234,14 +234,14 @@ def test_totals_of_another_library(shape: Any, runs: int, rho: str, delta: str, 
 @every("epsilon", ["0.01", "1", "8"])
 @every("delta", ["0", "1e-6"])
 def test_budgets_of_runs_come_to_the_total(name: str, epsilon: str, delta: str) -> None:
-    stopping, most, slack = LAWS[name][0], Fraction(epsilon), Fraction(delta)
-    run = run_budget(stopping, most, slack)
+    stopping, most, exact_delta = LAWS[name][0], Fraction(epsilon), Fraction(delta)
+    run = run_budget(stopping, most, exact_delta)
     assert most * Fraction(999_999, 10**6) < total_epsilon(stopping, run) <= most
-    assert run.delta * stopping.mean_above() <= slack * (1 + Fraction(1, 10**30))
-    if slack:
-        rho = run_rho(stopping, most, slack).rho
+    assert run.delta * stopping.mean_above() <= exact_delta * (1 + Fraction(1, 10**30))
+    if exact_delta:
+        rho = run_rho(stopping, most, exact_delta).rho
         assert rho is not None
-        assert most * Fraction(999_999, 10**6) < renyi_epsilon(stopping, rho, slack) <= most
+        assert most * Fraction(999_999, 10**6) < renyi_epsilon(stopping, rho, exact_delta) <= most
 
 
 @every("shape", ["-1/2", 0, 1, 5])
