@@ -26,6 +26,8 @@ from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import KeyedLedger, Ledger
 from dpmine.markup import ShownAsText
 from dpmine.options.tables import as_keys
+from dpmine.reporting.checked_batch import Batch, Step
+from dpmine.reporting.history import Charges
 from dpmine.reporting.jobs.schedule import leaving_out
 from dpmine.reporting.store import (
     BEGUN,
@@ -39,9 +41,6 @@ from dpmine.reporting.store import (
 )
 from dpmine.reporting.terms import (
     CHANGED,
-    Batch,
-    Charges,
-    Step,
     common_unit,
     require_no_loss,
     require_one_partition,
@@ -56,10 +55,10 @@ if TYPE_CHECKING:
     from dpmine.ledger.budget import Budget, Parts
     from dpmine.ledger.ledger import Receipt
     from dpmine.privacy import Guarantee
+    from dpmine.reporting.history import Timeline
     from dpmine.reporting.jobs.file import BudgetTerms, JobFile
     from dpmine.reporting.jobs.job import Job
     from dpmine.reporting.store import ResultsFolder
-    from dpmine.reporting.terms import Timeline
 
 
 Watcher: TypeAlias = "Callable[[int, Job, float], None]"
@@ -225,7 +224,8 @@ def checked_batch(
     terms, steps, ledger = job_file.terms, [], Ledger(job_file.terms.ledger)
     # The budget first: what is charged meanwhile is then no pending job of this batch.
     budget = earlier[-1].afterwards if earlier else ledger.known(terms.dataset)
-    charges = Charges.of(ledger, terms.dataset, job_file.jobs).after(earlier, terms.dataset)
+    foreseen = [step for each in earlier if each.dataset == terms.dataset for step in each.steps if step.pending]
+    charges = Charges.of(ledger, terms.dataset, job_file.jobs).plus((step.job.key, step.charge) for step in foreseen)
     if budget is None:
         require_no_loss(terms, store)
     for job in job_file.jobs:

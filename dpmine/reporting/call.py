@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from dpmine.io.atomic import Guard
     from dpmine.io.files import PathName
     from dpmine.reporting.batch import Report, Watcher
+    from dpmine.reporting.checked_batch import Batch
     from dpmine.reporting.forecast import WindowsForecast
     from dpmine.reporting.jobs.file import BudgetTerms, JobFile
-    from dpmine.reporting.terms import Batch
 
 _PAGE = "report.html"
 _SUFFIXES = {"", ".html", ".htm"}

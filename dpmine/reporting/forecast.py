@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dpmine.ledger.budget import Budget
     from dpmine.markup import Document
-    from dpmine.reporting.terms import Batch, Step
+    from dpmine.reporting.checked_batch import Batch, Step
 
 
 @dataclass(frozen=True, slots=True)

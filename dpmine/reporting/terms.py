@@ -1,245 +1,36 @@
-"""A batch that is checked: what each job is charged, whether that keeps to the terms of its file and ledger.
-
-Of recurring jobs, a ledger's history says what all windows were charged so far.
-"""
+"""Whether a batch keeps to the terms of its job file and ledger, and what it guarantees by these terms."""
 
 from __future__ import annotations
 
 import os
-import re
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 from dpmine.errors import BadLedger, BadParameter, BudgetExceeded
 from dpmine.exact.reals import decimal_above
 from dpmine.io.atomic import database_files
-from dpmine.ledger import budget as budgets
-from dpmine.ledger.budget import Accounting, Amount, Parts, composed, guaranteed, in_part, name_and_part
+from dpmine.ledger.budget import Accounting, Amount, Parts, guaranteed, name_and_part
 from dpmine.ledger.ledger import Ledger
-from dpmine.ledger.records import Kind
-from dpmine.markup import ShownAsText
 from dpmine.privacy import short
 from dpmine.reporting.jobs.compare import COMPARED, charges_to_parts, parts_of_others
 from dpmine.reporting.jobs.file import Create
 from dpmine.reporting.jobs.schedule import length_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from dpmine.ledger.budget import Budget
-    from dpmine.ledger.records import Entry
-    from dpmine.privacy import Guarantee
+    from dpmine.reporting.checked_batch import Batch, Step
     from dpmine.reporting.jobs.file import BudgetTerms
-    from dpmine.reporting.jobs.job import Job
-    from dpmine.reporting.store import ResultsFolder, Stored
+    from dpmine.reporting.store import ResultsFolder
 
 
 _DIGITS = 4  # of an ε that is rounded up for readers
-_MARK = re.compile(r"\[(\S+) ([0-9a-f]{16})\]$")
-"""How the job of an entry ends: the window, and what is asked of every window."""
 CHANGED = (
     "the window was charged for a job of this name with other options, so the job file was changed. Undo the change. "
     "To keep it, write a later start in [schedule]: the changed job is run from that window on. If it is another job, "
     "give it another name."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Charges:
-    """The charges of some recurring jobs, over all windows.
-
-    Attributes:
-        amounts: by the keys of the jobs, retries included.
-        replaced: windows and names of these jobs that were charged with other options, before the file was changed.
-    """
-
-    amounts: Mapping[str, Amount] = field(default_factory=dict)
-    replaced: Collection[tuple[str, str]] = frozenset()
-
-    @classmethod
-    def of(
-        cls, ledger: Ledger, dataset: str, jobs: Iterable[Job], *, all_parts: bool = False, settled: bool = True
-    ) -> Charges:
-        """Those on the data set, or its part, that is named, or on all of its parts; as `among`. Raises BadLedger."""
-        recurring = [job for job in jobs if job.key]
-        name, part = name_and_part(dataset)
-        history = ledger.history(name) if recurring and ledger.known(name) else ()
-        return cls.among(history, recurring, None if all_parts else part, settled=settled)
-
-    @classmethod
-    def among(cls, history: Iterable[Entry], jobs: Collection[Job], part: str | None, *, settled: bool = True) -> Self:
-        """Those among the entries of the part (None: any); of a reservation what it came to, unless `settled` all."""
-        digests = {job.key.rpartition(" ")[2] for job in jobs}
-        titles = {job.scheduled.title for job in jobs if job.scheduled and job.in_window}
-        charges, replaced = dict[int, tuple[str, Amount]](), set[tuple[str, str]]()
-        for entry in history:
-            mark = _MARK.search(entry.job) if entry.kind in {Kind.CHARGE, Kind.RESERVE} else None
-            if mark and part in {None, entry.part}:
-                if mark[2] in digests:
-                    charges[entry.number] = f"{mark[1]} {mark[2]}", entry.amount
-                else:
-                    words = entry.job[: mark.start()]
-                    replaced |= {(mark[1], title) for title in titles if words.endswith(f" {title!r} ")}
-            elif settled and entry.kind == Kind.SETTLE and entry.reservation in charges:
-                charges[entry.reservation] = charges[entry.reservation][0], entry.amount
-        amounts: dict[str, Amount] = {}
-        for key, amount in charges.values():
-            amounts[key] = amounts.get(key, Amount()) + amount
-        return cls(amounts, replaced)
-
-    def after(self, batches: Iterable[Batch], dataset: str) -> Charges:
-        """These, and what the batches will charge to the data set, or part, of that name."""
-        amounts = dict(self.amounts)
-        for step in (step for batch in batches if batch.dataset == dataset for step in batch.steps if step.pending):
-            amounts[step.job.key] = amounts.get(step.job.key, Amount()) + step.charge
-        return replace(self, amounts=amounts)
-
-    def for_one_unit(self, *, disjoint: bool) -> Amount:
-        """What all windows come to for one unit, which is in one of them alone if they are disjoint."""
-        return composed(Amount(), self.by_window.values()) if disjoint else self.total
-
-    @property
-    def by_window(self) -> dict[str, Amount]:
-        """What each window was charged, by its name."""
-        windows: dict[str, Amount] = {}
-        for key, amount in self.amounts.items():
-            window = key.partition(" ")[0]
-            windows[window] = windows.get(window, Amount()) + amount
-        return windows
-
-    @property
-    def total(self) -> Amount:
-        """Of all windows together."""
-        return Amount.total(self.amounts.values())
-
-
-@dataclass(frozen=True, slots=True)
-class PastWindow:
-    """A window of recurring jobs.
-
-    Attributes:
-        window: its name.
-        documents: what its jobs released, by the names of the jobs; None where there is no result.
-        charged: whether anything was charged for it.
-    """
-
-    window: str
-    documents: Mapping[str, dict[str, Any] | None]
-    charged: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """All windows so far, in order; what all came to together for each unit, and the most that it could have."""
-
-    windows: tuple[PastWindow, ...]
-    charge: Amount
-    most: Amount
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A job, and what is to be done with it.
-
-    Attributes:
-        job: it.
-        guarantee: of its result where one is stored, else the most that it can be charged.
-        charge: the most that it is charged, or what it was charged.
-        stored: its result, if there is one.
-        failed: whether it was begun before, without a result, and is not to be run again.
-    """
-
-    job: Job
-    guarantee: Guarantee
-    charge: Amount
-    stored: Stored | None = None
-    failed: bool = False
-
-    @property
-    def pending(self) -> bool:
-        """Whether it is to be charged and run."""
-        return self.stored is None and not self.failed
-
-
-@dataclass(frozen=True, slots=True)
-class Batch(ShownAsText):
-    """A batch that was checked. Its text says what each job would be charged, and what is left.
-
-    Attributes:
-        dataset: the data set's name in the ledger.
-        steps: the jobs in order.
-        unit: the privacy unit of all.
-        budget: the data set's, before the batch; None where it is yet to be granted.
-        total: the most that the file's jobs may be charged together.
-        accounting: by which it is counted.
-        charges: of recurring jobs, in all windows so far.
-    """
-
-    dataset: str
-    steps: tuple[Step, ...]
-    unit: str
-    budget: Budget | None
-    total: Amount
-    accounting: Accounting
-    charges: Charges = field(default_factory=Charges)
-
-    def __str__(self) -> str:
-        left = self.budget and f"{self.budget.left_of(self.dataset)} left{in_part(self.dataset)}"
-        charged = f"up to {self.to_charge.shown(self.accounting, short)} for each {self.unit}"
-        return "\n".join([*self.lines, f"All together: {charged}; {left or 'the budget is yet to be granted'}."])
-
-    @property
-    def lines(self) -> list[str]:
-        """What each job is charged."""
-        return list(map(self._charge, self.steps))
-
-    def _charge(self, step: Step) -> str:
-        if step.pending:
-            return f"{step.job.name_with_files}: a charge of up to {step.charge.shown(self.accounting, short)}"
-        free = "stored already" if step.stored else "begun before, without a result"
-        return f"{step.job.name}: {free}; no charge"
-
-    @property
-    def parts(self) -> Parts:
-        """How the data set has to be cut into parts for the jobs."""
-        return Parts.BY_UNIT if any(step.job.partition for step in self.steps) else Parts.NONE
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """What the jobs that are run have to say before they read; each once."""
-        return tuple(dict.fromkeys(text for step in self.steps if step.pending for text in step.job.notices))
-
-    @property
-    def paths(self) -> list[str]:
-        """The inputs of the jobs, those in queries among them, and public catalogues in files."""
-        from dpmine.io.sources.query import named_files
-
-        paths: list[str] = []
-        for job in (step.job for step in self.steps):
-            catalogue = job.options.get("catalogue")
-            paths += [*job.paths, *named_files(job.options.get("query"), job.options.get("database"))]
-            paths += [catalogue] if isinstance(catalogue, str) else []
-        return paths
-
-    @property
-    def afterwards(self) -> Budget:
-        """The budget once the jobs are charged; a new data set's where it is yet to be granted."""
-        name, part = name_and_part(self.dataset)
-        neighbors = self.steps[0].guarantee.neighbors
-        budget = self.budget or budgets.Budget(name, neighbors, self.parts, self.total, self.unit, self.accounting)
-        return budget.charging(part, self.to_charge) if self.to_charge != Amount() else budget
-
-    @property
-    def to_charge(self) -> Amount:
-        """The most that the jobs without a stored result are charged."""
-        return Amount.total([step.charge for step in self.steps if step.pending])
-
-    @property
-    def together(self) -> Amount:
-        """The most that all jobs are charged, including other windows and jobs without a result."""
-        other = [step.charge for step in self.steps if not (step.pending or step.job.key)]
-        return Amount.total([self.charges.total, self.to_charge, *other])
 
 
 def is_by_rho(largest: Amount, total: Amount, accounting: Accounting) -> bool:

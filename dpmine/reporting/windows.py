@@ -14,22 +14,23 @@ from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.results import SharedResults
 from dpmine.reporting.batch import Report, checked_batch, run_batch, stops_later_windows
 from dpmine.reporting.forecast import WindowsForecast
+from dpmine.reporting.history import Charges, PastWindow, Timeline
 from dpmine.reporting.jobs.job import ONCE
 from dpmine.reporting.jobs.ready import CLOCK, NEWER_FILE, names_window, require_places
 from dpmine.reporting.jobs.schedule import Kept, Missed, Window, leaving_out
 from dpmine.reporting.recurring import Recurring
 from dpmine.reporting.store import UNREADABLE
-from dpmine.reporting.terms import Charges, PastWindow, Timeline, require_no_loss
+from dpmine.reporting.terms import require_no_loss
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Sequence
 
     from dpmine.ledger.budget import Budget
     from dpmine.reporting.batch import JobOutcome, Watcher
+    from dpmine.reporting.checked_batch import Batch
     from dpmine.reporting.jobs.file import JobFile
     from dpmine.reporting.jobs.job import Job
     from dpmine.reporting.store import ResultsFolder
-    from dpmine.reporting.terms import Batch
 
 
 _PATIENCE = 3600  # seconds, for a run on another machine
@@ -371,10 +372,8 @@ class WindowRun:
 
     def _past_window(self, window: Window, *, charged: bool) -> PastWindow:
         documents: dict[str, dict[str, Any] | None] = {}
-        jobs, named_jobs = (
-            self.recurring.at(window, once=False).jobs,
-            [job for job in self.recurring.jobs if job.recurs],
-        )
+        jobs = self.recurring.at(window, once=False).jobs
+        named_jobs = [job for job in self.recurring.jobs if job.recurs]
         for job, named in zip(jobs, named_jobs, strict=True):
             documents[named.name] = None
             with suppress(BadData):  # a damaged result of another window must not take this page with it

@@ -24,6 +24,7 @@ from support.pages.prose import WORDS
 from dpmine.errors import BadData
 from dpmine.ledger.budget import Amount
 from dpmine.privacy import Guarantee, Neighbors
+from dpmine.reporting.history import PastWindow, Timeline
 from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.jobs.kinds import HistogramJob
 from dpmine.reporting.page import render as render_module
@@ -43,7 +44,6 @@ from dpmine.reporting.page.render import render
 from dpmine.reporting.page.strength import factor_text, loss_of_outcomes, odds_text, readable, rounded_up_at
 from dpmine.reporting.page.windows import windows_of
 from dpmine.reporting.store import Stored
-from dpmine.reporting.terms import PastWindow, Timeline
 from dpmine.zcdp import epsilon_at
 
 if TYPE_CHECKING:

@@ -28,13 +28,14 @@ from dpmine.ledger.records import entry_of, reread
 from dpmine.markup import printable
 from dpmine.privacy import Neighbors, rounded_up
 from dpmine.reporting.document import Altered, Document
+from dpmine.reporting.history import Charges
 from dpmine.reporting.jobs.file import UnitWords, read_job_file
 from dpmine.reporting.jobs.schedule import Window
 from dpmine.reporting.page.charts import templates
 from dpmine.reporting.page.strength import loss_of_outcomes, odds_text
 from dpmine.reporting.recurring import Recurring
 from dpmine.reporting.store import ResultsFolder
-from dpmine.reporting.terms import Charges, guaranteed_together
+from dpmine.reporting.terms import guaranteed_together
 from dpmine.version import __version__
 
 if TYPE_CHECKING:

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from dpmine.io.atomic import Guard
     from dpmine.reporting.batch import Report
     from dpmine.reporting.evidence.facts import Facts
+    from dpmine.reporting.history import Timeline
     from dpmine.reporting.jobs.file import JobFile
     from dpmine.reporting.store import ResultsFolder
-    from dpmine.reporting.terms import Timeline
 
 MANIFEST, PAGE = "evidence.json", "report.html"
 _FORMAT = "dpmine evidence"

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from dpmine.reporting.document import Label
+    from dpmine.reporting.history import PastWindow, Timeline
     from dpmine.reporting.jobs.file import UnitWords
     from dpmine.reporting.page.body import Body
     from dpmine.reporting.page.changes import Change
     from dpmine.reporting.page.charts import Chart
-    from dpmine.reporting.terms import PastWindow, Timeline
 
 _MOST_PANELS = 12
 

@@ -18,11 +18,11 @@ from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace, lev
 from dpmine.itemsets.release.supports import Consistency, release
 from dpmine.ledger.budget import Amount
 from dpmine.reporting.document import Document
+from dpmine.reporting.history import PastWindow, Timeline
 from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.page.changes import Change, KnownSupports, changes
 from dpmine.reporting.page.render import render
 from dpmine.reporting.page.windows import Cell, JobInWindows, windows_of
-from dpmine.reporting.terms import PastWindow, Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

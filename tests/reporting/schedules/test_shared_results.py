@@ -24,9 +24,9 @@ from dpmine.io.atomic import write_atomically
 from dpmine.ledger.ledger import KeyedLedger, Ledger
 from dpmine.ledger.results import SharedResults
 from dpmine.reporting import windows
+from dpmine.reporting.history import Charges
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.store import ResultsFolder
-from dpmine.reporting.terms import Charges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
