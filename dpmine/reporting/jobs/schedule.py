@@ -88,7 +88,7 @@ class Window:
         written = text if isinstance(text, str) and pattern.fullmatch(text) else ""
         try:  # Python reads 2026-W47 as its Monday
             window = cls(date.fromisoformat(f"{written}-01" if every is Every.MONTH else written), every)
-            window.following(), window.before()
+            window.following(), window.preceding()
         except (ValueError, OverflowError):
             shown = f"{text!r:.60}" if isinstance(text, str) else "A value that is no text"
             raise BadParameter(
@@ -108,7 +108,7 @@ class Window:
             self.first + timedelta({Every.DAY: 1, Every.WEEK: 7, Every.MONTH: 31}[self.every]), self.every
         )
 
-    def before(self) -> Window:
+    def preceding(self) -> Window:
         """The window before this one."""
         return Window.containing(self.first - timedelta(1), self.every)
 
@@ -207,7 +207,7 @@ class Schedule:
             raise BadParameter(f"{window} is left out by skip in [schedule]: name another window, or take it out.")
         if window >= current:
             raise BadParameter(
-                f"{window} has not ended, and a window is charged once: run it after {current.before()}, or later."
+                f"{window} has not ended, and a window is charged once: run it after {current.preceding()}, or later."
                 if window > current
                 else f"{window} has not ended, and a window is charged once: run it when it has."
             )
@@ -221,9 +221,9 @@ class Schedule:
         return window
 
     def _last_before(self, window: Window) -> Window:
-        window = window.before()
+        window = window.preceding()
         while window in self.skip:
-            window = window.before()
+            window = window.preceding()
         return window
 
     def windows(self, first: Window, last: Window) -> tuple[Window, ...]:

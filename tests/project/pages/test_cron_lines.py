@@ -86,7 +86,7 @@ def test_a_recurring_report_is_charged_once(tmp_path: Path, line: str) -> None:
     command = line.replace("/srv/", f"{tmp_path}/")
     names = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
     before, *done = (
-        Window.containing(datetime.now().astimezone().date(), Every.WEEK).before(),
+        Window.containing(datetime.now().astimezone().date(), Every.WEEK).preceding(),
         *(subprocess.run(["/bin/sh", "-c", command], env=names, check=False).returncode for _ in range(2)),
     )
     assert done == [0, 0]

@@ -36,7 +36,7 @@ def test_windows_follow_each_other_and_hold_their_days(day: date, length: Every)
     window = Window.containing(day, length)
     following = window.following()
     assert window.first <= day < following.first
-    assert following.before() == window
+    assert following.preceding() == window
     assert Window.parse(str(window), length) == window
     for inside in (window.first, following.first - timedelta(1)):
         assert Window.containing(inside, length) == window

@@ -269,7 +269,7 @@ def _older_copy(site: Site) -> Iterator[None]:
 def _charged_elsewhere(site: Site) -> Iterator[None]:
     site.store.restore(site.copies[-2])
     site.patch.chdir(site.folder)
-    window = str(site.window.before())
+    window = str(site.window.preceding())
     apart = site.command("report", "weekly.toml", "-o", "page.html", "--results", "apart", "--window", window)
     assert apart.status == 0, apart
     shutil.rmtree(site.folder / "apart")
