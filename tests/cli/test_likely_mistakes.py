@@ -16,6 +16,7 @@ import pytest
 from support.command_line import CANARY, Outcome, assert_one_error, outcome_of
 
 import dpmine
+from dpmine.options import names
 from dpmine.reporting.jobs.file import read_job_file
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -24,6 +25,10 @@ SALES = "top-itemset visits.parquet --unit customer --item product"
 AGES = "histogram people.parquet --column age"
 PEOPLE = "classify people.parquet --label rich --features age"
 BUDGET = "--ledger sqlite:///budget.db --dataset shop"
+WAYS = sorted(named.name for named in names.WAYS)
+MECHANISMS = [named.name for named in names.MECHANISMS]
+FOR_SCORES = [named.name for named in names.MECHANISMS if not named.not_for_scores]
+PRIVATE = [named.name for named in names.MECHANISMS if named.load().private]
 
 BEFORE = [f"ledger grant {BUDGET} --epsilon 1 --delta 1e-6 --unit customer"]
 """What works, and is run before the mistakes."""
@@ -135,9 +140,7 @@ MISTAKES = {
         "--neighbors must be 'replace_one' or 'add_remove'. Did you mean 'add_remove'?"
     ),
     f"{SALES} --mechanism large-margn": (
-        "--mechanism must be one of: auto, best_first, discover, items_first, joint, lipschitz, large_margin, "
-        "large_margin_tight, limited_domain, limited_domain_permute_and_flip, stable_maximiser, bounded_growth, "
-        "exponential, max_of_exponentials, max_of_laplaces, exact. Did you mean 'large_margin'?"
+        f"--mechanism must be one of: auto, {', '.join([*WAYS, *MECHANISMS])}. Did you mean 'large_margin'?"
     ),
     f"{SALES} --mechanism exponential": (
         "exponential chooses among all itemsets of a public catalogue, because the items seen in the data are "
@@ -222,8 +225,7 @@ MISTAKES = {
         "Every number of bins (--bins 4,8,16) must be a whole number of at least 2."
     ),
     f"{AGES} --lower 0 --upper 99 --mechanism max-of-exponential": (
-        "--mechanism must be one of: auto, large_margin, large_margin_tight, stable_maximiser, exponential, "
-        "max_of_exponentials, max_of_laplaces. Did you mean 'max_of_exponentials'?"
+        f"--mechanism must be one of: auto, {', '.join(FOR_SCORES)}. Did you mean 'max_of_exponentials'?"
     ),
     f"{AGES} --lower 0 --upper 99 --neighbours add-remove": (
         "Validation needs neighbors='replace_one': its bounds divide by the numbers of training and "
@@ -271,9 +273,7 @@ MISTAKES = {
     ),
     "plan --runs 52 --size 2": "--size does not belong to --runs: leave it out.",
     "audit --mechanism large_margn": (
-        "--mechanism must be one of: large_margin, large_margin_tight, limited_domain, "
-        "limited_domain_permute_and_flip, stable_maximiser, bounded_growth, exponential, max_of_exponentials, "
-        "max_of_laplaces. Did you mean 'large_margin'?"
+        f"--mechanism must be one of: {', '.join(PRIVATE)}. Did you mean 'large_margin'?"
     ),
     "ledger": "Missing command. Try: dpmine ledger --help.",
     "ledger show": "--ledger is missing: this command needs it, such as --ledger sqlite:///budget.db.",
