@@ -34,7 +34,7 @@ _STEPS = 60  # bisection steps: more than the bits of a float64
 
 
 @dataclass(frozen=True, slots=True)
-class Precision:
+class Tolerance:
     """How exact a float64 output distribution is: the true mass of an outcome is in p (1 ± relative) ± absolute.
 
     Measured figures count only what exceeds that, so that rounding never accuses a mechanism that is tight.
@@ -44,9 +44,9 @@ class Precision:
     absolute: float
 
 
-DIRECT = Precision(1e-9, 1e-18)
+DIRECT = Tolerance(1e-9, 1e-18)
 """Closed forms, and quadratures of one smooth piece: found within 1e-11 of the exact e^ε where a pair is tight."""
-SEARCHED = Precision(1e-9, 1e-10)
+SEARCHED = Tolerance(1e-9, 1e-10)
 """Output distributions of a search: `selection.distributions.stopping` misses kinks under a mass of 1e-11."""
 
 
@@ -79,51 +79,51 @@ NOTHING = Finding()
 """Nothing seen yet."""
 
 
-def privacy_profile(left: FloatArray, right: FloatArray, epsilon: float, precision: Precision = DIRECT) -> float:
+def privacy_profile(left: FloatArray, right: FloatArray, epsilon: float, tolerance: Tolerance = DIRECT) -> float:
     """δ(ε) = Σ max(0, P − e^ε P') over outcomes, in the direction from `left` to `right`, both of shape (outcomes,).
 
-    Rounded down by what the precision leaves open: never above the true value.
+    Rounded down by what the tolerance leaves open: never above the true value.
     Source: Balle, Barthe & Gaboardi 2018, section 2 (the hockey-stick divergence).
     """
     factor = math.exp(min(epsilon, _LARGEST_EXPONENT))
-    lower = left * (1 - precision.relative) - precision.absolute
-    upper = right * (1 + precision.relative) + precision.absolute
+    lower = left * (1 - tolerance.relative) - tolerance.absolute
+    upper = right * (1 + tolerance.relative) + tolerance.absolute
     return float(np.maximum(0.0, lower - factor * upper).sum())
 
 
 def measured_epsilon(
-    left: FloatArray, right: FloatArray, delta: float, *, precision: Precision = DIRECT, lower: float = 0.0
+    left: FloatArray, right: FloatArray, delta: float, *, tolerance: Tolerance = DIRECT, lower: float = 0.0
 ) -> float:
     """The least ε ≥ `lower` with δ(ε) ≤ `delta`, from `left` to `right`; never above the true one.
 
     A `lower` bound already known from elsewhere saves the search where this pair shows no more.
     """
-    low, high = lower, max(lower, -math.log(precision.absolute))  # at the upper end nothing is left of any outcome
-    if privacy_profile(left, right, low, precision) <= delta:
+    low, high = lower, max(lower, -math.log(tolerance.absolute))  # at the upper end nothing is left of any outcome
+    if privacy_profile(left, right, low, tolerance) <= delta:
         return lower
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        holds = privacy_profile(left, right, middle, precision) <= delta
+        holds = privacy_profile(left, right, middle, tolerance) <= delta
         low, high = (low, middle) if holds else (middle, high)
     return low
 
 
 def measure(
-    left: FloatArray, right: FloatArray, claim: Terms, *, precision: Precision, known: Finding = NOTHING
+    left: FloatArray, right: FloatArray, claim: Terms, *, tolerance: Tolerance, known: Finding = NOTHING
 ) -> Finding:
     """The worst of what is `known` and of what the two output distributions show from `left` to `right`."""
     return Finding(
-        max(known.delta, privacy_profile(left, right, claim.epsilon, precision)),
-        measured_epsilon(left, right, claim.delta, precision=precision, lower=known.epsilon),
+        max(known.delta, privacy_profile(left, right, claim.epsilon, tolerance)),
+        measured_epsilon(left, right, claim.delta, tolerance=tolerance, lower=known.epsilon),
     )
 
 
 def measure_both(
-    left: FloatArray, right: FloatArray, claim: Terms, *, precision: Precision, known: Finding = NOTHING
+    left: FloatArray, right: FloatArray, claim: Terms, *, tolerance: Tolerance, known: Finding = NOTHING
 ) -> Finding:
     """`measure` in both directions."""
-    forth = measure(left, right, claim, precision=precision, known=known)
-    return measure(right, left, claim, precision=precision, known=forth)
+    forth = measure(left, right, claim, tolerance=tolerance, known=known)
+    return measure(right, left, claim, tolerance=tolerance, known=forth)
 
 
 UNKNOWN = 2**128

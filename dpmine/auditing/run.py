@@ -23,8 +23,8 @@ from dpmine.auditing.pairs import (
     Group,
     Pair,
     PairSide,
-    Precision,
     Terms,
+    Tolerance,
     critical_leads,
     measure_both,
     structured,
@@ -169,12 +169,12 @@ def audit_top_k(way: TopK) -> AuditRow:
         raise BadParameter("Only one-shot, limited-domain and peeled lists can be audited.")
     once = way.mechanism
     scope, claim = scope_of(once), Terms(float(way.epsilon), float(way.delta))
-    precision = Precision((way.count + 1) * DIRECT.relative, DIRECT.absolute)
+    tolerance = Tolerance((way.count + 1) * DIRECT.relative, DIRECT.absolute)
     worst, masses = NOTHING, _masses_of(way)
     leads = critical_leads(once, scope)
     for pair in [*structured(scope, leads[::_EVERY]), *_overtaking(scope, leads, way.count)]:
         left, right = (masses(pair, side) for side in PairSide)
-        worst = measure_both(left, right, claim, precision=precision, known=worst)
+        worst = measure_both(left, right, claim, tolerance=tolerance, known=worst)
     figures = way.epsilon, way.delta, worst.delta, worst.epsilon
     return AuditRow(f"{way.name}, k = {way.count}", way.neighbors, *figures)
 

@@ -88,12 +88,12 @@ def audit_whole(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> Fin
     searches = [stage.search for stage in mechanism.stages() if isinstance(stage, SearchStage)]
     steps = [pair for search in searches for pair in staircases(search, scope.neighbors, lengths=(_STEPS,))]
     leads = critical_leads(mechanism, scope)[:: 2 if steps else 1]  # where stages are audited, the whole shows little
-    precision = SEARCHED if steps else DIRECT
+    tolerance = SEARCHED if steps else DIRECT
     distribution = lru_cache(DISTRIBUTIONS_KEPT)(mechanism.distribution)
 
     def shows(pair: Pair, known: Finding = NOTHING) -> Finding:
         left, right = (pair.masses(side, distribution(pair.profile(side))) for side in PairSide)
-        return measure_both(left, right, claim, precision=precision, known=known)
+        return measure_both(left, right, claim, tolerance=tolerance, known=known)
 
     climber = Climber(scope, leads, (1, scope.growth) if scope.growth else Climber.crowds)
     return worst_pair([*structured(scope, leads), *steps], shows, climber, effort=effort, bits=bits)
@@ -223,8 +223,8 @@ def _search(
         stops = [_stops(stage.search, pair.profile(side)) for side in PairSide]
         left, right = (np.append(each.masses, each.beyond) for each in stops)
         factors = np.append(np.where(np.arange(left.size - 1) < 1, relief, 1.0), 1.0)
-        forth = measure(factors * left, right, claim, precision=SEARCHED, known=known)
-        return measure(factors * right, left, claim, precision=SEARCHED, known=forth)
+        forth = measure(factors * left, right, claim, tolerance=SEARCHED, known=known)
+        return measure(factors * right, left, claim, tolerance=SEARCHED, known=forth)
 
     small = [pair for pair in structured(scope, leads) if max(group.count for group in pair.groups) <= _LARGEST_CROWD]
     margins = stage.search.threshold(np.arange(1.0, 8.0)).tolist()
@@ -274,7 +274,7 @@ def _draw(stage: DrawStage, claim: Terms, scope: ClaimScope, leads: Sequence[flo
             # The claim holds from a side where no candidate is outside the top ℓ, or they are far below.
             if rank == sum(profile.counts) or _lead(profile, rank) > stage.margin(rank):
                 share = claim if rank > 1 else Terms(0.0, 0.0)
-                worst = measure(one, other, share, precision=DIRECT, known=worst)
+                worst = measure(one, other, share, tolerance=DIRECT, known=worst)
     return worst
 
 

@@ -200,7 +200,7 @@ def piped(given: Input) -> tuple[Form, DataFile]:
         return form, DataFile(STDIN, lambda: _next(opened), repeatable=False)
     if "types" not in form.options:
         given.require_text_types(form)
-    content = _Kept(whole)
+    content = _TemporaryCopy(whole)
     return form, DataFile(STDIN, lambda: pa.OSFile(content.name))
 
 
@@ -211,7 +211,7 @@ def _next(streams: Iterator[io.BufferedIOBase]) -> io.BufferedIOBase:
     return stream
 
 
-class _Kept:
+class _TemporaryCopy:
     """A temporary file with the content of a stream: formats with a footer are not read from their beginning.
 
     It vanishes with the object. Raises UnreadableFile where the disk is full.

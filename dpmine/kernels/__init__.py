@@ -45,7 +45,7 @@ INSTRUCTION_SETS = ("baseline", "AVX2", "AVX-512")
 """What some kernels are compiled for, besides what all processors have; their callers set which to use at most."""
 
 _NUMBER = None
-Kind = tuple[np.dtype[Any], int] | None
+ArgumentKind = tuple[np.dtype[Any], int] | None
 
 
 def _unusable() -> UnreadableFile:
@@ -110,7 +110,7 @@ def kernel(name: str) -> Callable[..., int]:
     return call
 
 
-def argument_kinds(name: str) -> list[Kind]:
+def argument_kinds(name: str) -> list[ArgumentKind]:
     """The kinds of a kernel's arguments: None for a number; for an array its type, and the flags of numpy it needs."""
     return _kinds(_text(f"dpmine_{name}_arguments"))
 
@@ -132,9 +132,9 @@ def _address(array: NDArray[Any]) -> int:
     return address
 
 
-def _kinds(declaration: str) -> list[Kind]:
+def _kinds(declaration: str) -> list[ArgumentKind]:
     """The kinds of the fields of a declaration: `Int32s items; int64_t first; Sink sink;`, records field by field."""
-    kinds: list[Kind] = []
+    kinds: list[ArgumentKind] = []
     for field in declaration.split(";")[:-1]:
         name = field.split()[0]
         plain = name.removesuffix("Out")

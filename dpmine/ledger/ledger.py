@@ -14,7 +14,7 @@ from dpmine.errors import AlreadyCharged, AlreadyGranted, BadLedger, BadParamete
 from dpmine.ledger import records
 from dpmine.ledger.budget import WHOLE, Accounting, Amount, Budget, Parts, checked_name, name_and_part, whole_name
 from dpmine.ledger.database import Database
-from dpmine.ledger.records import Entry, Form, Kind, dp_event, replayed
+from dpmine.ledger.records import Entry, ExportForm, Kind, dp_event, replayed
 from dpmine.ledger.results import key_mark, require_sealed
 from dpmine.ledger.tables import require_own_schema
 from dpmine.markup import json_text
@@ -241,15 +241,15 @@ class Ledger:
                     raise BadLedger(f"The totals of {budget.dataset!r} are not what its history adds up to.")
             return sum(budget.entries for budget in budgets)
 
-    def export(self, form: str | Form = Form.JSON) -> str:
+    def export(self, form: str | ExportForm = ExportForm.JSON) -> str:
         """All but results, as one JSON object; as "dp_event", what was charged, as events of the library dp_accounting.
 
         Raises BadParameter for another form.
         """
-        wanted, datasets = named(Form, "form", form), list[dict[str, object]]()
+        wanted, datasets = named(ExportForm, "form", form), list[dict[str, object]]()
         with self._database.reading() as connection:
             for budget in records.all_budgets(connection):
-                if wanted is Form.DP_EVENT:
+                if wanted is ExportForm.DP_EVENT:
                     datasets += dp_event(entry for entry, _ in records.entries(connection, budget.dataset))
                 else:
                     datasets.append(records.exported(connection, budget))

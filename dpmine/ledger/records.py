@@ -47,7 +47,7 @@ class Kind(StrEnum):
     """What a reservation came to."""
 
 
-class Form(StrEnum):
+class ExportForm(StrEnum):
     """What `Ledger.export` writes."""
 
     JSON = "json"

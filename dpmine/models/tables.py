@@ -283,19 +283,19 @@ def _is_whole(column_type: pa.DataType) -> bool:
 
 
 _WHOLE = "dpmine_whole"
-Kind = TypeVar("Kind", bound="BaseEstimator")
+SomeEstimator = TypeVar("SomeEstimator", bound="BaseEstimator")
 """Estimators in scikit-learn's style."""
 
 
 def fit_table(
-    estimator: Kind,
+    estimator: SomeEstimator,
     data: object,
     *,
     label: str,
     features: Sequence[str],
     units: str | Sequence[str] = (),
     progress: Callable[[float], None] | None = None,
-) -> Kind:
+) -> SomeEstimator:
     """The estimator, trained on the named columns of a table; it remembers their names.
 
     `units` are the columns that name the privacy unit of a row together; without them each row is protected by itself.

@@ -26,8 +26,8 @@ from dpmine.auditing.pairs import (
     Group,
     Pair,
     PairSide,
-    Precision,
     Terms,
+    Tolerance,
     critical_leads,
     measure_both,
     measured_epsilon,
@@ -134,7 +134,7 @@ def test_staircases_stand_at_the_thresholds(relation: Neighbors) -> None:
     assert {-1, 0, 1} <= leads
 
 
-EXACT = Precision(0.0, 1e-300)
+EXACT = Tolerance(0.0, 1e-300)
 
 
 def coin(epsilon: float) -> tuple[np.ndarray, np.ndarray]:
@@ -156,7 +156,7 @@ def test_randomised_response(epsilon: float) -> None:
 
 def test_a_tight_law_is_not_accused_of_rounding() -> None:
     left, right = coin(1.0)
-    rounded = measure_both(left * (1 + 1e-10), right * (1 - 1e-10), Terms(1.0, 0.0), precision=DIRECT)
+    rounded = measure_both(left * (1 + 1e-10), right * (1 - 1e-10), Terms(1.0, 0.0), tolerance=DIRECT)
     assert rounded.delta == 0
     assert rounded.epsilon <= 1
 
@@ -173,10 +173,10 @@ def test_an_outcome_that_is_impossible_on_one_side() -> None:
 def test_what_is_known_already_is_kept() -> None:
     left, right = coin(1.0)
     known = Finding(delta=0.9, epsilon=0.2)
-    found = measure_both(left, right, Terms(0.5, 0.0), precision=DIRECT, known=known)
+    found = measure_both(left, right, Terms(0.5, 0.0), tolerance=DIRECT, known=known)
     assert found.delta == 0.9
     assert found.epsilon == pytest.approx(1, abs=1e-7)
-    assert measure_both(left, right, Terms(0.5, 0.0), precision=DIRECT, known=Finding(0, 2)).epsilon == 2
+    assert measure_both(left, right, Terms(0.5, 0.0), tolerance=DIRECT, known=Finding(0, 2)).epsilon == 2
     assert Finding(0.1, 3).worst(Finding(0.2, 1)) == Finding(0.2, 3)
 
 
@@ -208,7 +208,7 @@ def fixed_bits() -> TapeBits:
 def shows(pair: Pair) -> Finding:
     """The exponential mechanism for ε = 1 that has twice its exponent."""
     left, right = (pair.masses(side, made(Exponential, 1.0).distribution(pair.profile(side))) for side in PairSide)
-    return measure_both(left, right, Terms(1.0, 0.0), precision=DIRECT)
+    return measure_both(left, right, Terms(1.0, 0.0), tolerance=DIRECT)
 
 
 @pytest.mark.parametrize("scope", SCOPES)

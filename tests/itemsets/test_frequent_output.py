@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from dpmine.itemsets.best_first.plan import Gauge, Plan
+    from dpmine.itemsets.best_first.plan import CountingPlan, Gauge
 
 BASKETS = [*[["a", "b", "c"]] * 3000, *[["a", "b"]] * 1000, *[["d", "e, f"]] * 900]
 RUN = ["frequent-itemsets", "sales.parquet", "--unit", "unit", "--item", "item", "--epsilon", "50"]
@@ -158,7 +158,7 @@ def test_a_plan_foresees_how_many_supports_a_run_counts(monkeypatch: pytest.Monk
     planned = plan_frequent(200, epsilon=epsilon, catalogue_size=12)
     counted, honest = list[int](), Planner.plan
 
-    def noted(self: Planner, weights: Sequence[float], gauge: Gauge) -> Plan:
+    def noted(self: Planner, weights: Sequence[float], gauge: Gauge) -> CountingPlan:
         decided = honest(self, weights, gauge)
         counted.append(decided.counts)
         return decided

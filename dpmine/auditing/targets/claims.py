@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpmine.auditing.blackbox import joint_bounds
-from dpmine.auditing.pairs import Precision, measured_epsilon, privacy_profile
+from dpmine.auditing.pairs import Tolerance, measured_epsilon, privacy_profile
 from dpmine.errors import BadParameter
 from dpmine.parameters import Number, below_one, positive
 from dpmine.zcdp import delta_at
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dpmine.selection.distributions.profile import FloatArray
 
-GIVEN = Precision(1e-9, 1e-14)
+GIVEN = Tolerance(1e-9, 1e-14)
 """How exact an output distribution of other code is: small masses are often differences of large ones."""
 _LARGEST = 1e4  # a claimed ε or ρ above it is a mistake
 GRID = np.concatenate([np.linspace(0, 4, 41), np.linspace(4.25, 16, 48)])
@@ -71,7 +71,7 @@ class Figures(NamedTuple):
     at: FloatArray
 
 
-class Form(ABC):
+class ClaimForm(ABC):
     """A form of claim."""
 
     @abstractmethod
@@ -101,7 +101,7 @@ class Form(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class _EpsilonDelta(Form):
+class _EpsilonDelta(ClaimForm):
     """(ε, δ)-differential privacy; the figure is ε at the claimed δ."""
 
     epsilon: float
@@ -116,7 +116,7 @@ class _EpsilonDelta(Form):
 
     def of_laws(self, left: FloatArray, right: FloatArray) -> Figures:
         """The figures: the least ε with δ(ε) ≤ δ."""
-        measured = measured_epsilon(left, right, self.claimed_delta, precision=GIVEN)
+        measured = measured_epsilon(left, right, self.claimed_delta, tolerance=GIVEN)
         hint = privacy_profile(left, right, self.epsilon, GIVEN)
         return _figures(np.array([measured]), self.epsilon, np.array([hint]))
 
@@ -132,7 +132,7 @@ class _EpsilonDelta(Form):
 
 
 @dataclass(frozen=True, slots=True)
-class _Rho(Form):
+class _Rho(ClaimForm):
     """ρ-zero-concentrated differential privacy: the Rényi divergence of every order α is at most ρα."""
 
     rho: Fraction
@@ -165,7 +165,7 @@ class _Rho(Form):
 
 
 @dataclass(frozen=True)
-class _Profile(Form):
+class _Profile(ClaimForm):
     """A privacy profile: δ as a function of ε; the figure is the δ at the ε where most is missing."""
 
     function: Callable[[float], float]
@@ -264,7 +264,7 @@ class Claim:
         return cls(**terms)  # type: ignore[arg-type]
 
     @cached_property
-    def form(self) -> Form:
+    def form(self) -> ClaimForm:
         """The form, with checked numbers."""
         if self.profile is not None:
             return _Profile(self.profile)
@@ -282,7 +282,7 @@ class Claim:
         return float(2 * positive("rho", self.rho)) ** 0.5 if self.rho is not None else 1.0
 
     def worst_event(self, above: FloatArray, below: FloatArray) -> tuple[int, Evidence]:
-        """The place of the event that shows most, and what it shows; see `Form.of_events`. Requires: at least one.
+        """The place of the event that shows most, and what it shows; see `ClaimForm.of_events`. Requires: at least one.
 
         `above` are the lower bounds of events' probabilities on one side, `below` the upper bounds on the other.
         """

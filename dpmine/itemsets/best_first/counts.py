@@ -38,7 +38,7 @@ class ExactCounts(NamedTuple):
     whole: int = 0
 
 
-class Kind(ABC):
+class CountKind(ABC):
     """What is counted of an itemset: adding a unit, or putting one in another's place, moves it by 1 at most."""
 
     @abstractmethod
@@ -54,7 +54,7 @@ class Kind(ABC):
         return sum(abs(weight) * error_of(part) for part, weight in self.terms(itemset))
 
 
-class Plain(Kind):
+class Plain(CountKind):
     """The support itself. Under both relations, for units of any number of baskets."""
 
     def exact(self, holdings: Holdings) -> ExactCounts:
@@ -81,7 +81,7 @@ class Capped(Plain):
         return ExactCounts(capped.support, lambda: capped.spent, self.most)
 
 
-class Centred(Kind):
+class Centred(CountKind):
     """2 f(s) − n: a unit adds 1 if it holds the itemset, else −1. Under add-remove, for units of several baskets."""
 
     def exact(self, holdings: Holdings) -> ExactCounts:
@@ -93,7 +93,7 @@ class Centred(Kind):
         return [(itemset, 0.5), (EVERYBODY, 0.5)]
 
 
-class Signed(Kind):
+class Signed(CountKind):
     """Σ (−1)^|s ∩ x| over the baskets x: a unit adds 1 or −1. Under add-remove, for units of one basket each."""
 
     def exact(self, holdings: Holdings) -> ExactCounts:
@@ -106,7 +106,7 @@ class Signed(Kind):
         return [(part, weight * (-1) ** len(part)) for part in parts_of(itemset)]
 
 
-class Odd(Kind):
+class Odd(CountKind):
     """Units with an odd number of the itemset's items. Under replace-one, for units of one basket each."""
 
     def exact(self, holdings: Holdings) -> ExactCounts:
@@ -180,7 +180,7 @@ class Counts:
         answers: of each itemset that was counted, and of what is known of the number of units.
     """
 
-    kind: Kind
+    kind: CountKind
     exact: Callable[[CodedItemset], int]
     noise: Callable[[], int]
     variance: float

@@ -89,7 +89,7 @@ class Goal:
         return max(self.support, (supports[-self.k] + supports[-self.k - 1]) / 2)
 
 
-class Search:
+class BestFirstSearch:
     """Itemsets by decreasing rank, each only after all its parts with one item less.
 
     An itemset whose bound is clearly below what the goal asks for is skipped.

@@ -10,7 +10,7 @@ from itertools import islice, takewhile
 from math import ceil, comb, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
-from dpmine.itemsets.best_first.counts import Capped, Centred, Kind, Odd, Plain, Signed
+from dpmine.itemsets.best_first.counts import Capped, Centred, CountKind, Odd, Plain, Signed
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Gauge(NamedTuple):
         return max(1, self.number)
 
 
-class Plan(NamedTuple):
+class CountingPlan(NamedTuple):
     """What is counted.
 
     Attributes:
@@ -89,7 +89,7 @@ class Plan(NamedTuple):
         together: the part of the budget with which these are counted at once, in place of that.
     """
 
-    kind: Kind
+    kind: CountKind
     counts: int
     sensitivity: int
     again: int
@@ -120,7 +120,7 @@ class Planner:
     neighbors: Neighbors
     several_baskets: bool
 
-    def plan(self, weights: Sequence[float], gauge: Gauge) -> Plan:
+    def plan(self, weights: Sequence[float], gauge: Gauge) -> CountingPlan:
         """By the items' noisy weights: a cap keeps noise small where units hold few of what is counted."""
         kind, shares = self._kind(), _shares(weights, gauge)
         most = _MOST_COUNTS if self.goal.k is None else ceil(COUNTS_A_PLACE * self.goal.k)
@@ -140,31 +140,33 @@ class Planner:
             return self._capped(cap, counts)
         return self._alone(kind, counts)
 
-    def uncapped(self) -> Plan:
+    def uncapped(self) -> CountingPlan:
         """Before anything was measured."""
         kind = self._kind()
         return self._alone(kind, self._counts(kind, 0, self.goal.support, is_dense=False))
 
-    def _alone(self, kind: Kind, counts: int) -> Plan:
+    def _alone(self, kind: CountKind, counts: int) -> CountingPlan:
         """Each itemset by itself, and the uncertain ones again."""
-        return Plan(kind, counts, counts, int(AGAIN * counts))
+        return CountingPlan(kind, counts, counts, int(AGAIN * counts))
 
-    def _counted_together(self, kind: Kind, counts: int, cap: int | None) -> Plan:
+    def _counted_together(self, kind: CountKind, counts: int, cap: int | None) -> CountingPlan:
         """Where a unit holds few: all at once in the end, and before with the cap, if noise is less with it."""
         most = self._with_a_cap(counts)
         if cap is not None and self._halves(kind) * capped_sensitivity(cap, self.neighbors) < counts:
-            return Plan(Capped(cap), most, capped_sensitivity(cap, self.neighbors), 0, _TOGETHER)
-        return Plan(kind, most, most, 0, _TOGETHER)
+            return CountingPlan(Capped(cap), most, capped_sensitivity(cap, self.neighbors), 0, _TOGETHER)
+        return CountingPlan(kind, most, most, 0, _TOGETHER)
 
-    def _capped(self, cap: int, counts: int) -> Plan:
+    def _capped(self, cap: int, counts: int) -> CountingPlan:
         """Instead of that many counts without a cap. Only Gaussian noise is small for shares of units."""
         sensitivity = capped_sensitivity(cap, self.neighbors)
         if self._is_gaussian:
-            return Plan(Capped(cap), self._with_a_cap(counts), sensitivity, 0, _TOGETHER)
+            return CountingPlan(Capped(cap), self._with_a_cap(counts), sensitivity, 0, _TOGETHER)
         more = counts if self._is_deep else ceil(counts * _LAPLACE_A_PLACE / COUNTS_A_PLACE)
-        return Plan(Capped(cap), more, sensitivity, int(AGAIN * more))
+        return CountingPlan(Capped(cap), more, sensitivity, int(AGAIN * more))
 
-    def _loosely_capped(self, kind: Kind, candidates: Sequence[float], likely: int, counts: int) -> Plan | None:
+    def _loosely_capped(
+        self, kind: CountKind, candidates: Sequence[float], likely: int, counts: int
+    ) -> CountingPlan | None:
         """A cap that hardly any unit reaches, where it has far less noise than that many counts; else None.
 
         For all itemsets of some support, of which a unit holds more or less, and whose number is not known: it is
@@ -179,7 +181,7 @@ class Planner:
             is_small = sqrt(self.variance(sensitivity)) <= _SMALL_OF_ALL * self.goal.support
             if 2 * self._halves(kind) * sensitivity >= counts or (plan is not None and not is_small):
                 break
-            plan, wanted = Plan(Capped(cap), wanted, sensitivity, 0, _TOGETHER / 2), 2 * wanted
+            plan, wanted = CountingPlan(Capped(cap), wanted, sensitivity, 0, _TOGETHER / 2), 2 * wanted
         return plan
 
     @property
@@ -192,7 +194,7 @@ class Planner:
         return counts if self._is_deep else ceil(counts * CAPPED_A_PLACE / COUNTS_A_PLACE)
 
     @staticmethod
-    def _halves(kind: Kind) -> int:
+    def _halves(kind: CountKind) -> int:
         """By what a count's variance is divided in that of a support, at least."""
         return 4 if isinstance(kind, Centred) else 1
 
@@ -234,7 +236,7 @@ class Planner:
         others = self.variance(plan.sensitivity) * sum(weight**2 for part, weight in plan.kind.terms((0, 1)) if part)
         return items if of_pairs * _FAR_LESS <= others else 0
 
-    def _kind(self) -> Kind:
+    def _kind(self) -> CountKind:
         if self.neighbors is Neighbors.REPLACE_ONE:
             return Plain() if self.several_baskets else Odd()
         return Centred() if self.several_baskets else Signed()
@@ -244,7 +246,7 @@ class Planner:
         last = likely[min(self.goal.k or 0, len(likely)) - 1] * units if likely and self.goal.k else 0.0
         return max(self.goal.support, last)
 
-    def _counts(self, kind: Kind, likely: int, least: float, *, is_dense: bool) -> int:
+    def _counts(self, kind: CountKind, likely: int, least: float, *, is_dense: bool) -> int:
         """As many as k asks for; for all of some support, as many as keep the noise of each below that."""
         if self.goal.k is not None and self._is_deep and is_dense:
             return ceil(_SHALLOW[0] * self.goal.k) + _SHALLOW[1]

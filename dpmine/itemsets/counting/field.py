@@ -83,7 +83,7 @@ class Field:
         return [part for part in pairwise([self.first, *cuts, self.end]) if part[0] < part[1]]
 
 
-class Search:
+class FieldSearch:
     """One search of a field by threads of its own: the caller sees how far it is, and ends it when interrupted."""
 
     def __init__(self, field: Field, *, stop: int = COUNT_LIMIT) -> None:
@@ -241,7 +241,7 @@ def crowds_of(sink: Sink) -> list[Crowd]:
 
 def searched(field: Field, sink: Sink, *, stop: int = COUNT_LIMIT) -> Sink:
     """The whole field until `stop` itemsets are found, part after part: numberings go through all of them."""
-    search = Search(field, stop=stop)
+    search = FieldSearch(field, stop=stop)
     for _ in search.run(lambda part: search.part(part, sink), 1):
         pass
     return sink

@@ -13,7 +13,7 @@ import numpy as np
 from dpmine.itemsets.counting.arrays import by_support, new_sink
 from dpmine.itemsets.counting.field import (
     Field,
-    Search,
+    FieldSearch,
     by_squares,
     crowds_of,
     dense_field,
@@ -194,7 +194,7 @@ class Miner(SupportSource):
         nothing = [new_sink(size, threshold)]
         if field is None:
             return nothing
-        room, search = min(affordable, _FIRST_ROOM // size + 1), Search(field, stop=affordable + 1)
+        room, search = min(affordable, _FIRST_ROOM // size + 1), FieldSearch(field, stop=affordable + 1)
 
         def listed(part: int) -> Sink:
             sink = search.part(part, new_sink(size, threshold, capacity=room))
@@ -216,7 +216,7 @@ class Miner(SupportSource):
         A thread that has found `stop` of them goes no further.
         """
         total, alone = np.zeros(self._highest(size) + 1, np.int64), 0
-        for sink in [] if field is None else self._sinks(Search(field, stop=stop), size, threshold, len(total)):
+        for sink in [] if field is None else self._sinks(FieldSearch(field, stop=stop), size, threshold, len(total)):
             total += sink.histogram
             alone += sum(crowd.size for crowd in crowds_of(sink))
         return by_support(total) + Counter({1: alone})
@@ -229,7 +229,7 @@ class Miner(SupportSource):
         longest = int(np.diff(self._baskets.basket_starts).max(initial=0))
         return longest if comb(longest, size) * self._baskets.basket_count >= COUNT_LIMIT else 0
 
-    def _sinks(self, search: Search, size: int, threshold: int, levels: int) -> list[Sink]:
+    def _sinks(self, search: FieldSearch, size: int, threshold: int, levels: int) -> list[Sink]:
         """What the threads of a search find."""
         longest = self._crowded(size) if threshold == 1 else 0
         threads = min(thread_count(), search.parts)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from dpmine.itemsets.spark.inputs import SparkRows
-    from dpmine.itemsets.spark.session import Kept
+    from dpmine.itemsets.spark.session import KeptFrames
 
 
 BLOCK = 64
@@ -183,10 +183,10 @@ class BasketStore:
     depth: int
 
     @classmethod
-    def of(cls, ranked: DataFrame, rows: SparkRows, kept: Kept, *, threshold: int, depth: int) -> BasketStore:
+    def of(cls, ranked: DataFrame, rows: SparkRows, kept: KeptFrames, *, threshold: int, depth: int) -> BasketStore:
         """Made of rows in ranks, which are `depth` at the threshold.
 
-        Kept by the cluster once something was counted in it; a unit's baskets lie in one partition.
+        KeptFrames by the cluster once something was counted in it; a unit's baskets lie in one partition.
         """
         arrays = ranked.groupBy(*rows.keys).agg(functions.sort_array(functions.collect_set("rank")).alias("items"))
         arrays = arrays.where(functions.size("items") > 1)

@@ -23,7 +23,7 @@ from dpmine.itemsets.spark.blocks import VERSION, baskets_of_patterns, versions
 from dpmine.itemsets.spark.inputs import ITEM, TABLE, SparkSource, small
 from dpmine.itemsets.spark.native import Blocks, NativeMiner, row_groups
 from dpmine.itemsets.spark.progress import watched
-from dpmine.itemsets.spark.session import UNREADABLE, Kept, functions, replacing, spark_session
+from dpmine.itemsets.spark.session import UNREADABLE, KeptFrames, functions, replacing, spark_session
 from dpmine.itemsets.spark.supports import SparkMiner
 from dpmine.itemsets.transactions.hashes import label_hashes
 from dpmine.itemsets.transactions.interface import Baskets, LoadedTransactions, Transactions
@@ -87,7 +87,7 @@ def read_spark(
     if before_rows is not None:
         note = _counting_note(plan, natively=natively, files=source.wanted(plan, known) is not None)
         before_rows(replace(plan, counting_note=note))
-    rows, kept = source.rows(restricted(plan, source.source, known)), Kept(session)
+    rows, kept = source.rows(restricted(plan, source.source, known)), KeptFrames(session)
     try:
         if any(path.startswith(TABLE) for path in paths):
             # A frame or table may differ each time it is computed, and all counts must be of the same rows.
@@ -125,7 +125,7 @@ def _counting_note(plan: LayoutPlan, *, natively: bool, files: bool) -> str:
     return f"Spark's executors {read} with dpmine's kernels; {sent} shuffled; a task takes about {_TASK} beside Java"
 
 
-def _blocks(source: SparkSource, plan: LayoutPlan, rows: SparkRows, known: pa.Array | None, kept: Kept) -> Blocks:
+def _blocks(source: SparkSource, plan: LayoutPlan, rows: SparkRows, known: pa.Array | None, kept: KeptFrames) -> Blocks:
     """The baskets in blocks, of files that the executors read where they can, else of the rows that Spark gives."""
     wanted = source.wanted(plan, known)
     groups = None if wanted is None else row_groups(source.paths(), wanted, kept.session)
@@ -212,7 +212,7 @@ class SparkBaskets(Transactions):
     unit: str
     rows: SparkRows
     session: SparkSession
-    kept: Kept
+    kept: KeptFrames
     blocks: Blocks | None = None
     progress: Progress | None = None
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from dpmine.itemsets.spark.files import ColumnsToRead
     from dpmine.itemsets.spark.inputs import SparkRows
-    from dpmine.itemsets.spark.session import Kept
+    from dpmine.itemsets.spark.session import KeptFrames
     from dpmine.itemsets.spark.supports import SparkMiner
 
 _MOST_CANDIDATES = 4_000_000  # that are listed in this process and sent to every task
@@ -82,7 +82,7 @@ class Blocks:
     units: int | None
 
     @classmethod
-    def of(cls, rows: SparkRows, kept: Kept, session: SparkSession) -> Blocks:
+    def of(cls, rows: SparkRows, kept: KeptFrames, session: SparkSession) -> Blocks:
         """The blocks of rows: a pass over the data to count them, one to pack them. Raises BadParameter, BadData."""
         with replacing(UNREADABLE):
             lines = int(rows.counted.count())
@@ -91,7 +91,7 @@ class Blocks:
 
     @classmethod
     def of_files(
-        cls, wanted: ColumnsToRead, groups: RowGroups, rows: SparkRows, kept: Kept, session: SparkSession
+        cls, wanted: ColumnsToRead, groups: RowGroups, rows: SparkRows, kept: KeptFrames, session: SparkSession
     ) -> Blocks:
         """The blocks of the same rows, which the executors read themselves: one pass. Raises BadParameter, BadData."""
         count = _block_count(int(groups.entries.sum()), session)
@@ -101,7 +101,7 @@ class Blocks:
         return cls._kept(tasks, rows, kept, count, partial(read_lines, reading=reading))
 
     @classmethod
-    def _kept(cls, source: DataFrame, rows: SparkRows, kept: Kept, count: int, *reading: Any) -> Blocks:
+    def _kept(cls, source: DataFrame, rows: SparkRows, kept: KeptFrames, count: int, *reading: Any) -> Blocks:
         """Of lines that `source` holds, or that `reading` makes of it."""
         types = dict(rows.frame.dtypes)
         packed = on_executors.COUNTED + types[ITEM]
@@ -122,7 +122,7 @@ class Blocks:
         frame = frame.where(functions.col("lines").isNotNull()).select(*column_names(on_executors.BLOCK))
         return cls(frame, number, found.filter(is_item), units if rows.owners is None else None)
 
-    def unions(self, kept: Kept) -> Blocks:
+    def unions(self, kept: KeptFrames) -> Blocks:
         """The same with one basket for each unit: see `Transactions.unions`."""
         return replace(self, frame=kept.keep(_mapped(self.frame, on_executors.BLOCK, on_executors.unions)))
 

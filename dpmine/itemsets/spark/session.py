@@ -271,11 +271,11 @@ def _quiet() -> Iterator[None]:
 
 _PROCESS = f"{gethostname()} {os.getpid()} {time_ns()}"
 _NUMBERS = count()
-_LIVE: WeakSet[Kept] = WeakSet()
+_LIVE: WeakSet[KeptFrames] = WeakSet()
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class KeptFrames:
     """Frames that the cluster keeps for us, until they are released."""
 
     session: SparkSession
@@ -319,7 +319,7 @@ def abandon(seconds: float) -> None:
         letting_go.join(seconds)
 
 
-def _let_go(all_kept: Sequence[Kept]) -> None:
+def _let_go(all_kept: Sequence[KeptFrames]) -> None:
     for kept in all_kept:
         with suppress(Exception):
             kept.session.interruptAll()

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dpmine.io.source import Progress
     from dpmine.itemsets.spark.counting import Work
     from dpmine.itemsets.spark.inputs import SparkRows
-    from dpmine.itemsets.spark.session import Kept
+    from dpmine.itemsets.spark.session import KeptFrames
 
 _BROADCAST = 2_000_000  # parents that are sent to every executor
 _REMEMBERED = 20_000  # itemsets whose supports are remembered here, because those listed are asked for next
@@ -95,7 +95,7 @@ class RowsOfItems(Protocol):
         """Of Spark."""
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> KeptFrames:
         """What the cluster keeps."""
 
     @property

@@ -20,11 +20,11 @@ from dpmine.io.python_values import items_at
 from dpmine.itemsets.best_first.bounds import Bounds, Errors
 from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts
 from dpmine.itemsets.best_first.holdings import Holdings
-from dpmine.itemsets.best_first.order import Goal, NoisyWeights, Search, count_again, learn_from_weights
+from dpmine.itemsets.best_first.order import BestFirstSearch, Goal, NoisyWeights, count_again, learn_from_weights
 from dpmine.itemsets.best_first.plan import (
     LEAST_COUNTS,
+    CountingPlan,
     Gauge,
-    Plan,
     Planner,
     changes,
     items_of_best,
@@ -214,7 +214,7 @@ class AdaptiveCounts:
         plans = planner.uncapped(), planner.plan((), self._measured(1, 1.0))
         return Precisions(*(self._precision(noise, plan) for plan in plans))
 
-    def _precision(self, noise: SupportNoise, plan: Plan) -> Precision:
+    def _precision(self, noise: SupportNoise, plan: CountingPlan) -> Precision:
         error = _errors_of_means(noise.part(1 - plan.together), plan)(1)
         itemsets = [tuple(range(size)) for size in range(1, min(self.sizes[1], _SIZES_OF_FORECASTS) + 1)]
 
@@ -301,7 +301,7 @@ class AdaptiveCounts:
         counts = Counts(plan.kind, exact.count, draw, float(noise.variance(sensitivity)), plan.counts)
         counts.answers[EVERYBODY] = Answers(gauge.variance, gauge.number, 1)
         weights = NoisyWeights(items.weights.tolist(), items.deviation)
-        search = Search(counts, weights, goal, gauge.scale)
+        search = BestFirstSearch(counts, weights, goal, gauge.scale)
         search.run(plan.counts - plan.again)
         learn_from_weights(counts, search.counted, weights)
         if plan.again:
@@ -343,12 +343,12 @@ class AdaptiveCounts:
         return number, (low, high)
 
 
-def _outside(plan: Plan) -> Fraction:
+def _outside(plan: CountingPlan) -> Fraction:
     """How probable it may be that one noise is larger than its interval allows for."""
     return (1 - _LEVEL_OF_COUNTS) / ((plan.counts + 1) * (2 if plan.together else 1))
 
 
-def _errors_of_means(noise: SupportNoise, plan: Plan) -> Callable[[int], int]:
+def _errors_of_means(noise: SupportNoise, plan: CountingPlan) -> Callable[[int], int]:
     """The largest noise that is plausible of any count, or of the mean of several answers."""
 
     @cache
@@ -361,7 +361,7 @@ def _errors_of_means(noise: SupportNoise, plan: Plan) -> Callable[[int], int]:
     return of_mean
 
 
-def _error_of_exhausted(noise: SupportNoise, plan: Plan, alone: int) -> int:
+def _error_of_exhausted(noise: SupportNoise, plan: CountingPlan, alone: int) -> int:
     """How many more units may be exhausted than their noisy number says, beside what a count is off by: `alone`.
 
     Both noises together go less far than one and the other.

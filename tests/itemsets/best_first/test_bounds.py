@@ -16,8 +16,8 @@ from dpmine.itemsets.best_first.counts import (
     Answers,
     Capped,
     Centred,
+    CountKind,
     Counts,
-    Kind,
     Measure,
     Odd,
     Plain,
@@ -33,7 +33,9 @@ ERROR, ERROR_OF_ALL = 3, 2
 
 @pytest.mark.parametrize("kind", [Plain(), Centred(), Signed(), Odd(), Capped(2)])
 @given(units=UNITS, noises=st.lists(st.integers(-ERROR, ERROR), min_size=11, max_size=11), extreme=st.booleans())
-def test_all_intervals_hold_together(kind: Kind, units: list[frozenset[int]], noises: list[int], extreme: bool) -> None:
+def test_all_intervals_hold_together(
+    kind: CountKind, units: list[frozenset[int]], noises: list[int], extreme: bool
+) -> None:
     """Counts are asked for once, two of them three times; the extreme noises are the largest ones of either sign.
 
     What weights say of an item may be wrong. Where three answers are more precise together, the intervals know it.

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.oracles.itemsets import baskets_of
 
-from dpmine.itemsets.best_first.counts import EVERYBODY, Capped, Centred, Counts, Kind, Odd, Plain, Signed
+from dpmine.itemsets.best_first.counts import EVERYBODY, Capped, Centred, CountKind, Counts, Odd, Plain, Signed
 from dpmine.itemsets.best_first.holdings import Holdings
 from dpmine.privacy import Neighbors
 
@@ -25,14 +25,14 @@ ITEMSETS: list[Basket] = list(chain.from_iterable(combinations(ITEMS, size) for 
 ONE_BASKET: list[Unit] = [(basket,) for basket in ITEMSETS]
 SEVERAL: list[Unit] = [*ONE_BASKET, ((0,), (1,)), ((0, 1), (2,)), ((0, 1), (0, 2), (1, 2))]
 ASKED = [(0,), (1,), (0, 1), (0, 1, 2)]
-KINDS: list[tuple[Kind, Neighbors, list[Unit]]] = [
+KINDS: list[tuple[CountKind, Neighbors, list[Unit]]] = [
     (Plain(), Neighbors.ADD_REMOVE, SEVERAL),
     (Plain(), Neighbors.REPLACE_ONE, SEVERAL),
     (Centred(), Neighbors.ADD_REMOVE, SEVERAL),
     (Signed(), Neighbors.ADD_REMOVE, ONE_BASKET),
     (Odd(), Neighbors.REPLACE_ONE, ONE_BASKET),
 ]
-BROKEN: list[tuple[Kind, Neighbors, list[Unit]]] = [
+BROKEN: list[tuple[CountKind, Neighbors, list[Unit]]] = [
     (Signed(), Neighbors.REPLACE_ONE, ONE_BASKET),
     (Centred(), Neighbors.REPLACE_ONE, SEVERAL),
     (Signed(), Neighbors.ADD_REMOVE, SEVERAL),
@@ -56,7 +56,7 @@ def neighbours(units: list[Unit], relation: Neighbors) -> Iterator[tuple[list[Un
         yield from (([*units, left], [*units, right]) for left, right in combinations(SEVERAL, 2))
 
 
-def moved(kind: Kind, relation: Neighbors, allowed: list[Unit]) -> int:
+def moved(kind: CountKind, relation: Neighbors, allowed: list[Unit]) -> int:
     """How far a count moves at most, between the neighbours that these units make."""
     others = allowed[1:4]
     return max(
@@ -68,12 +68,14 @@ def moved(kind: Kind, relation: Neighbors, allowed: list[Unit]) -> int:
 
 
 @pytest.mark.parametrize(("kind", "relation", "allowed"), KINDS)
-def test_one_unit_moves_a_count_by_one_at_most(kind: Kind, relation: Neighbors, allowed: list[Unit]) -> None:
+def test_one_unit_moves_a_count_by_one_at_most(kind: CountKind, relation: Neighbors, allowed: list[Unit]) -> None:
     assert moved(kind, relation, allowed) == 1
 
 
 @pytest.mark.parametrize(("kind", "relation", "allowed"), BROKEN)
-def test_a_kind_where_it_is_not_allowed_is_moved_farther(kind: Kind, relation: Neighbors, allowed: list[Unit]) -> None:
+def test_a_kind_where_it_is_not_allowed_is_moved_farther(
+    kind: CountKind, relation: Neighbors, allowed: list[Unit]
+) -> None:
     assert moved(kind, relation, allowed) > 1
 
 
@@ -94,7 +96,7 @@ def test_one_unit_moves_all_capped_counts_by_its_cap(most: int, relation: Neighb
 
 @pytest.mark.parametrize("kind", [Plain(), Centred(), Signed(), Odd()])
 @given(units=UNITS)
-def test_supports_are_right_without_noise(kind: Kind, units: list[Unit]) -> None:
+def test_supports_are_right_without_noise(kind: CountKind, units: list[Unit]) -> None:
     held = holdings(units)
     counts = Counts(kind, kind.exact(held).count, noise=lambda: 0, variance=1, left=2 * len(ITEMSETS))
     for itemset in ITEMSETS + ITEMSETS[::2]:
@@ -109,7 +111,7 @@ def test_supports_are_right_without_noise(kind: Kind, units: list[Unit]) -> None
     ("kind", "variances"),
     [(Plain(), [1, 1, 1]), (Odd(), [1, 3 / 4, 7 / 16]), (Signed(), [1 / 2, 1 / 4, 1 / 8]), (Centred(), [1 / 2] * 3)],
 )
-def test_deviations(kind: Kind, variances: list[float]) -> None:
+def test_deviations(kind: CountKind, variances: list[float]) -> None:
     """Of supports of one, two and three items, from counts of variance 1 that were asked for once."""
     counts = Counts(kind, exact=lambda _: 0, noise=lambda: 0, variance=1, left=len(ITEMSETS))
     for itemset in ITEMSETS:

@@ -18,8 +18,8 @@ from support.oracles.itemsets import baskets_of
 
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.best_first import plan
-from dpmine.itemsets.best_first.counts import Capped, Centred, Kind, Odd, Plain, Signed
-from dpmine.itemsets.best_first.order import Search, smaller
+from dpmine.itemsets.best_first.counts import Capped, Centred, CountKind, Odd, Plain, Signed
+from dpmine.itemsets.best_first.order import BestFirstSearch, smaller
 from dpmine.itemsets.release.noise import DiscreteGaussian
 from dpmine.itemsets.ways import adaptive_counts
 from dpmine.itemsets.ways.adaptive_counts import AdaptiveCounts
@@ -40,7 +40,7 @@ UNITS = [[{unit % 9}.union(*(block for place, block in enumerate(BLOCKS) if unit
 SEVERAL = [[*unit, {(item + 2) % ITEMS for item in unit[0]}] if place % 3 else unit for place, unit in enumerate(UNITS)]
 ALL = [itemset for size in range(1, SIZES[1] + 1) for itemset in combinations(range(ITEMS), size)]
 REPLACED, ADDED = Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE
-Case = tuple[type[Kind], Neighbors, list[list[set[int]]], bool]
+Case = tuple[type[CountKind], Neighbors, list[list[set[int]]], bool]
 CASES: list[Case] = [
     (Signed, ADDED, UNITS, False),
     (Signed, ADDED, UNITS, True),
@@ -59,10 +59,10 @@ def supports(units: list[list[set[int]]]) -> dict[CodedItemset, int]:
     return {each: sum(any(basket.issuperset(each) for basket in unit) for unit in units) for each in ALL}
 
 
-def hunting(true: Mapping[CodedItemset, int], sign: int) -> type[Search]:
+def hunting(true: Mapping[CodedItemset, int], sign: int) -> type[BestFirstSearch]:
     """The order that counts next what has the parts with the largest errors of that sign."""
 
-    class Hunt(Search):
+    class Hunt(BestFirstSearch):
         def _rank(self, itemset: CodedItemset) -> float:
             errors = (self._supports[part] - true[part] for part in smaller(itemset) if part)
             return sign * sum(errors)
@@ -85,7 +85,7 @@ def hunted(case: Case, sign: int, runs: int) -> list[tuple[bool, bool]]:
     true, transactions = supports(units), baskets_of(units, ITEMS)
     counting = AdaptiveCounts(SIZES, 20, DiscreteGaussian(Fraction(1, 2)), Fraction(0), relation, ITEMS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(adaptive_counts, "Search", hunting(true, sign))
+        patch.setattr(adaptive_counts, "BestFirstSearch", hunting(true, sign))
         patch.setattr(plan, "_MOST_IN_CELLS", 0)
         patch.setattr(plan, "_THIN", inf if together else 0)
         patch.setattr(plan, "CAPS", (5 if kind is Capped else 1000,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from dpmine.itemsets.best_first.order import Goal, NoisyWeights, Search
+from dpmine.itemsets.best_first.order import BestFirstSearch, Goal, NoisyWeights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ def nested(itemset: tuple[int, ...]) -> float:
 
 def counted(rule: Callable[[tuple[int, ...]], float], most: int) -> list[tuple[int, ...]]:
     counts = Exact(rule, most)
-    Search(counts, NoisyWeights([float(support) for support in ITEMS], 1.0), Goal((1, 12), 40), 1.0).run(most)  # type: ignore[arg-type]
+    BestFirstSearch(counts, NoisyWeights([float(support) for support in ITEMS], 1.0), Goal((1, 12), 40), 1.0).run(most)  # type: ignore[arg-type]
     return counts.asked
 
 
@@ -65,11 +65,11 @@ def test_items_of_small_weight_are_counted_where_little_else_is_left() -> None:
     supports = [10_000.0, 9000.0, 8000.0]
     counts = Exact(lambda itemset: min(supports[item] for item in itemset), 100)
     weights = NoisyWeights([10_000.0, 9000.0, 100.0], 1.0)
-    Search(counts, weights, Goal((1, 3), None, 5000.0), 1.0).run(100)  # type: ignore[arg-type]
+    BestFirstSearch(counts, weights, Goal((1, 3), None, 5000.0), 1.0).run(100)  # type: ignore[arg-type]
     assert len(counts.asked) == 7
 
 
 def test_of_many_skipped_items_few_are_counted() -> None:
     counts = Exact(lambda itemset: 10_000.0 if itemset == (0,) else 100.0, 100)
-    Search(counts, NoisyWeights([10_000.0] + [100.0] * 50, 1.0), Goal((1, 3), None, 5000.0), 1.0).run(100)  # type: ignore[arg-type]
+    BestFirstSearch(counts, NoisyWeights([10_000.0] + [100.0] * 50, 1.0), Goal((1, 3), None, 5000.0), 1.0).run(100)  # type: ignore[arg-type]
     assert len({itemset for itemset in counts.asked if len(itemset) == 1}) == 1 + 99 // 10

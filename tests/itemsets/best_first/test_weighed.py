@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Centred, Counts, Kind, Odd, Plain, Signed
+from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Centred, CountKind, Counts, Odd, Plain, Signed
 from dpmine.itemsets.best_first.order import NoisyWeights, learn_from_weights
 
 ITEMS, UNITS, DEVIATION = 60, 10_000, 100
@@ -13,7 +13,7 @@ SUPPORTS = list(range(1000, 1000 + 50 * ITEMS, 50))
 SINGLES = [(item,) for item in range(ITEMS)]
 
 
-def counts_of(kind: Kind, items: int = ITEMS) -> Counts:
+def counts_of(kind: CountKind, items: int = ITEMS) -> Counts:
     """Of single items, with noise of deviation 100."""
     noise = np.random.default_rng(5)
     slope = 1 / dict(kind.terms((0,)))[0,]
@@ -37,7 +37,7 @@ def error(counts: Counts) -> float:
 
 
 @pytest.mark.parametrize("kind", [Plain(), Odd(), Signed(), Centred()])
-def test_supports_that_are_multiples_of_weights_become_better(kind: Kind) -> None:
+def test_supports_that_are_multiples_of_weights_become_better(kind: CountKind) -> None:
     counts = counts_of(kind)
     alone, of_counts = error(counts), [counts.counted(each) for each in SINGLES]
     learn_from_weights(counts, SINGLES, NoisyWeights([support / 3 for support in SUPPORTS], 1.0))

@@ -16,7 +16,7 @@ from support.command_line import assert_one_error, python, spawn
 from support.oracles.spark import require_spark
 
 import dpmine
-from dpmine.itemsets.spark.session import Kept, replacing
+from dpmine.itemsets.spark.session import KeptFrames, replacing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,7 +148,7 @@ class _Frame:
 
 def test_servers_are_told_of_an_end() -> None:
     session, frame = _Session(), _Frame()
-    kept = Kept(session, [frame])
+    kept = KeptFrames(session, [frame])
     messages._abandon_cluster()
     assert session.interrupted == 1
     assert not frame.kept

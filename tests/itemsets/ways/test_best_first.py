@@ -18,9 +18,9 @@ from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.best_first.counts import Capped, Centred, Odd, Plain, Signed
 from dpmine.itemsets.best_first.order import Goal
 from dpmine.itemsets.best_first.plan import (
+    CountingPlan,
     Gauge,
     LikelyItemset,
-    Plan,
     Planner,
     counts_of_best,
     items_of_best,
@@ -86,7 +86,7 @@ def test_thin_data_are_counted_with_a_cap_where_noise_is_large_and_together(rela
     assert (plan.counts, plan.sensitivity, plan.together) == (250, 250, Fraction(1, 2))
     times = 2 if relation is Neighbors.REPLACE_ONE else 1
     plan = planner_of(100, relation, several, Fraction(1, 400)).plan(weights, gauge)
-    assert plan == Plan(Capped(20), 250, 1 + times * 20, 0, Fraction(1, 2))
+    assert plan == CountingPlan(Capped(20), 250, 1 + times * 20, 0, Fraction(1, 2))
 
 
 def test_all_itemsets_of_some_support_get_more_counts_the_smaller_their_noise() -> None:

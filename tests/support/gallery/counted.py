@@ -12,9 +12,9 @@ from math import exp, prod, sqrt
 from typing import TYPE_CHECKING, Any
 
 from dpmine.auditing import Claim
-from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Counts, Kind, Odd, Signed
+from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, CountKind, Counts, Odd, Signed
 from dpmine.itemsets.best_first.holdings import Holdings
-from dpmine.itemsets.best_first.order import SLACK, Goal, NoisyWeights, Search
+from dpmine.itemsets.best_first.order import SLACK, BestFirstSearch, Goal, NoisyWeights
 from dpmine.itemsets.best_first.together import Likely, Together, noisy_loads
 from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.itemsets.ways.best_first import BestFirst
@@ -53,7 +53,7 @@ class CountedBestFirst:
     """
 
     way: BestFirst
-    kind: Kind
+    kind: CountKind
     noise: DiscreteGaussian | DiscreteLaplace
     exact_units: bool = False
     """Whether the number of units has no noise: a mistake where it is not public."""
@@ -96,7 +96,7 @@ class CountedBestFirst:
         counts = Counts(self.kind, exact, draw, variance, THREE)
         units = Answers(variance, len(rows) + draw(), 1) if self.counts > THREE else Answers(0.0, len(rows), 1)
         counts.answers[EVERYBODY] = units
-        Search(counts, NoisyWeights([2 * HUGE, HUGE], 0.0), Goal((1, 2), 1), 1.0).run(THREE)
+        BestFirstSearch(counts, NoisyWeights([2 * HUGE, HUGE], 0.0), Goal((1, 2), 1), 1.0).run(THREE)
         asked = [*TWO_ITEMS, *([EVERYBODY] if isinstance(self.kind, Signed) else [])]
         return tuple(int(counts.answers[each].total) if each in counts.answers else None for each in asked)
 

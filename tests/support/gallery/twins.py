@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dpmine.auditing import Claim, RowSets
 from dpmine.io.source import Columns
-from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Capped, Counts, Kind, Plain
+from dpmine.itemsets.best_first.counts import EVERYBODY, Answers, Capped, CountKind, Counts, Plain
 from dpmine.itemsets.best_first.holdings import Holdings
-from dpmine.itemsets.best_first.order import Goal, NoisyWeights, Search
+from dpmine.itemsets.best_first.order import BestFirstSearch, Goal, NoisyWeights
 from dpmine.itemsets.compare import exact_supports
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.release.comparison import GroupCounts
@@ -113,7 +113,7 @@ class WeighedOrder:
         """One transcript."""
         counts = _counts(rows, Plain(), bits)
         noisy = [counts.exact((item,)) + counts.noise() for item in range(TWO)]
-        search = Search(counts, NoisyWeights(noisy, 1.0), Goal((1, 1), 1), 1.0)
+        search = BestFirstSearch(counts, NoisyWeights(noisy, 1.0), Goal((1, 1), 1), 1.0)
         search.run(1)
         ((best,),) = search.counted
         return *noisy, best, int(counts.answers[best,].total)
@@ -224,7 +224,7 @@ def twins() -> Mapping[str, Twins]:
     return pairs
 
 
-def _counts(rows: Rows, kind: Kind, bits: BitSource) -> Counts:
+def _counts(rows: Rows, kind: CountKind, bits: BitSource) -> Counts:
     """With noise of variance 1."""
     exact = kind.exact(Holdings([baskets_of([[row] for row in rows], TWO)], range(TWO)))
     counts = Counts(kind, exact.count, lambda: DiscreteGaussian(ONE_COUNT).draw(1, bits=bits), 1.0, TWO)
