@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.exact_supports import itemset_supports
     from dpmine.itemsets.frequent import frequent_itemsets
     from dpmine.itemsets.top import top_itemset, top_itemsets
-    from dpmine.ledger.charging import dry_run
+    from dpmine.ledger.dry_run import dry_run
     from dpmine.ledger.ledger import Ledger
     from dpmine.models.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
     from dpmine.models.histogram.estimator import PrivateHistogram
@@ -111,7 +111,7 @@ _HOMES = {
     "itemsets.exact_supports": "itemset_supports",
     "itemsets.frequent": "frequent_itemsets",
     "itemsets.top": "top_itemset top_itemsets",
-    "ledger.charging": "dry_run",
+    "ledger.dry_run": "dry_run",
     "ledger.ledger": "Ledger",
     "models.accuracy_first.estimators": "AccuracyFirstLogistic AccuracyFirstRidge",
     "models.histogram.estimator": "PrivateHistogram",

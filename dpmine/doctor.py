@@ -192,8 +192,8 @@ def _temporary_files() -> Finding:
 
 
 def _ledger(url: str) -> Finding:
-    from dpmine.ledger.charging import without_passwords
     from dpmine.ledger.ledger import Ledger
+    from dpmine.markup import without_passwords
 
     count = len(Ledger(url).budgets())
     return State.OK, f"{without_passwords(url)}, {count} data {'set' if count == 1 else 'sets'}"

@@ -1,4 +1,4 @@
-"""How results are passed on: plain documents for JSON; names on one line of text; small escaped HTML for notebooks.
+"""How results are passed on: plain documents for JSON; texts that do no harm; small escaped HTML for notebooks.
 
 The HTML has no scripts and no styles.
 """
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Document: TypeAlias = dict[str, Any]
 """A result in a plain form for JSON."""
+_PASSWORD = re.compile(r"(://[^/:\s]*:)(?:[^?\s]*(?=@)|\S*(?=@))|(password=)[^&\s'\"]*", re.IGNORECASE)
 _LINES = re.compile(r"[^\n\t]+")
 MOST_ROWS = 50
 """Rows of a table in a notebook; what is left out is counted below it."""
@@ -34,6 +35,11 @@ def json_text(document: object, *, indent: int | None = None) -> str:
 def harmless(text: str) -> str:
     """A text in lines, with tabs, as a terminal may be given it; see `printable`."""
     return _LINES.sub(lambda part: printable(part[0]), text)
+
+
+def without_passwords(text: str) -> str:
+    """The text, with the passwords of URLs left out: all up to the last @ before parameters. They may hold @ and /."""
+    return _PASSWORD.sub(lambda found: f"{found[1] or found[2]}***", text)
 
 
 def html_table(columns: Sequence[str], rows: Sequence[Sequence[str]], remarks: Sequence[str]) -> str:

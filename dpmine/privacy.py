@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from dpmine.markup import printable
 from dpmine.options.explained import explained_by
 from dpmine.parameters import named
+
+ROW = "row"
+"""The privacy unit of estimators, where the caller names none."""
 
 
 class Neighbors(StrEnum):
@@ -176,6 +179,14 @@ class ExPostGuarantee(Guarantee):
     def __str__(self) -> str:
         charged = f"ex-post ε = {decimal(self.ex_post_epsilon)} of at most {Guarantee.__str__(self)}"
         return charged if self.private else Guarantee.__str__(self)
+
+
+SomeGuarantee = TypeVar("SomeGuarantee", bound=Guarantee)
+
+
+def of_asserted_unit(guarantee: SomeGuarantee, unit: str, assertion: str) -> SomeGuarantee:
+    """The guarantee for rows as one for `unit`, given what the caller asserts about it; "row" asserts nothing."""
+    return guarantee if unit == ROW else guarantee.asserting(unit, assertion)
 
 
 _FIRST_DIGITS = Context(prec=6, rounding=ROUND_CEILING)

@@ -16,12 +16,11 @@ import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
-from dpmine.ledger.charging import ROW, of_asserted_unit
 from dpmine.models.linear.sensitivities import beta1, score_rounding, up
 from dpmine.models.validation.procedure import Trained, Training, random_order, train_candidates
 from dpmine.models.validation.terms import UNIT, Stability, fixed_point_mean
 from dpmine.parameters import Number, positive, whole
-from dpmine.privacy import Guarantee, Neighbors
+from dpmine.privacy import ROW, Guarantee, Neighbors, of_asserted_unit
 from dpmine.selection.recommend import build_mechanism
 from dpmine.selection.select import choose
 from dpmine.selection.universes.dense import Dense

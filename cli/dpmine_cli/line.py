@@ -81,7 +81,7 @@ class CommandLine:
         }
         said = self.options
         if said.get("dry_run") and "ledger" in said:
-            from dpmine.ledger.charging import in_place_of
+            from dpmine.ledger.dry_run import in_place_of
 
             said["ledger"], said["dataset"] = in_place_of(said["ledger"], said["dataset"])
 
@@ -193,7 +193,7 @@ def add(app: typer.Typer, name: str, function: Callable[[CommandLine], None], sh
         if not line.options.get("dry_run"):
             function(line)
             return
-        from dpmine.ledger.charging import DryRun
+        from dpmine.ledger.dry_run import DryRun
 
         try:
             function(line)

@@ -96,11 +96,12 @@ def histogram(line: CommandLine) -> None:
     """
     destination = line.destination
     from dpmine.io.atomic import new_figure, picture_target, write_picture
-    from dpmine.ledger.charging import ROW, Account
+    from dpmine.ledger.charging import Account
     from dpmine.models.contribution import PrivacyUnit
     from dpmine.models.histogram.bin_search import BinSearch, density_of_column
     from dpmine.models.tables import unit_name
     from dpmine.parameters import whole_numbers
+    from dpmine.privacy import ROW
 
     picture = picture_target(line.plot) if line.plot else None
     line.require_apart(plot=picture)

@@ -219,7 +219,7 @@ def _print_frames(error: BaseException) -> None:
 
 
 def _complain(text: str, status: int) -> int:
-    from dpmine.ledger.charging import without_passwords
+    from dpmine.markup import without_passwords
 
     with suppress(OSError, ValueError):  # stderr is closed
         print(f"dpmine: error: {without_passwords(messages.on_one_line(text))}", file=sys.stderr)

@@ -21,7 +21,7 @@ from dpmine.itemsets.counting.lists import order_of
 from dpmine.itemsets.transactions.lists import ListRoom, taken
 from dpmine.itemsets.transactions.memory import MemoryBudget
 from dpmine.later import pc
-from dpmine.ledger.charging import DryRun
+from dpmine.ledger.dry_run import DryRun
 from dpmine.options.explained import OF_TRANSACTIONS, explained_by
 from dpmine.options.names import LOCAL
 from dpmine.parameters import Number, Sizes, count_or_share, least_count, parse_sizes

@@ -12,7 +12,8 @@ from dpmine.itemsets.release.frequent import FrequentItemsets
 from dpmine.itemsets.release.results import type_name
 from dpmine.itemsets.request.frequent import FrequentQuery, FrequentRequest
 from dpmine.itemsets.ways.adaptive_counts import released
-from dpmine.ledger.charging import Account, DryRun
+from dpmine.ledger.charging import Account
+from dpmine.ledger.dry_run import DryRun
 from dpmine.options.explained import OF_TRANSACTIONS, explained_by
 from dpmine.options.names import LOCAL
 from dpmine.parameters import least_count

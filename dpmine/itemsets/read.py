@@ -18,7 +18,7 @@ from dpmine.itemsets.ingest.one_hot import as_lists
 from dpmine.itemsets.ingest.plain_values import with_plain_values
 from dpmine.itemsets.transactions.interface import LoadedTransactions
 from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, require_catalogue_room
-from dpmine.ledger.charging import DryRun
+from dpmine.ledger.dry_run import DryRun
 from dpmine.options.names import ENGINES, LOCAL, SPARK
 from dpmine.parameters import one_of
 

@@ -21,11 +21,10 @@ import numpy as np
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.reals import GUARD_BITS, below, exact_ball
 from dpmine.ledger.budget import checked_name
-from dpmine.ledger.charging import ROW, SomeGuarantee, of_asserted_unit
 from dpmine.models.entries import Entries, Labels, entry_by_entry, is_hashable, is_missing, shape_of
 from dpmine.models.validation.procedure import random_order
 from dpmine.parameters import LEAST_PROBABILITY, whole
-from dpmine.privacy import ExPostGuarantee
+from dpmine.privacy import ROW, ExPostGuarantee, SomeGuarantee, of_asserted_unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,9 +10,11 @@ from sklearn.base import BaseEstimator
 
 from dpmine.errors import BadLedger, BadParameter
 from dpmine.exact.bits import BitSource, SystemBits
-from dpmine.ledger.charging import ROW, Account, Charge, without_passwords
+from dpmine.ledger.charging import Account, Charge
+from dpmine.markup import without_passwords
 from dpmine.models.contribution import EVERY_ROW, Bounding, PrivacyUnit, PrivateCount, Units, require_units
 from dpmine.models.entries import Entries, known_features, shape_of
+from dpmine.privacy import ROW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

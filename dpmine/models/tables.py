@@ -16,9 +16,9 @@ from dpmine.itemsets.ingest.column_names import names_people
 from dpmine.itemsets.ingest.encode import coded
 from dpmine.itemsets.ingest.layouts import check_key
 from dpmine.later import pc
-from dpmine.ledger.charging import ROW, Charge
 from dpmine.models.contribution import NO_UNIT, Units
 from dpmine.models.entries import Entries, Floats, Labels, holds_numbers
+from dpmine.privacy import ROW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame
     from sklearn.base import BaseEstimator
+
+    from dpmine.ledger.charging import Charge
 
 
 _MOST_NAMED = 20  # columns in a message

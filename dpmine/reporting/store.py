@@ -16,8 +16,7 @@ from dpmine.errors import BadData, BadLedger, BadParameter, UnreadableFile
 from dpmine.io.arrow import parquet_bytes
 from dpmine.io.atomic import read_file, write_atomically
 from dpmine.ledger.budget import name_and_part
-from dpmine.ledger.charging import without_passwords
-from dpmine.markup import json_text
+from dpmine.markup import json_text, without_passwords
 from dpmine.models.model_file import read_guarantee
 from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.jobs.job import key_of

@@ -14,7 +14,6 @@ import numpy as np
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.bits import BitSource, SystemBits
-from dpmine.ledger.charging import ROW, Account
 from dpmine.models.contribution import (
     EVERY_ROW,
     Bounding,
@@ -46,11 +45,12 @@ from dpmine.models.validation.procedure import (
 )
 from dpmine.models.validation.terms import CandidateSearch, ValidationTerms, require_replace_one
 from dpmine.parameters import Number, exact_number, exact_share, positive, probability
-from dpmine.privacy import Guarantee, Neighbors
+from dpmine.privacy import ROW, Guarantee, Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from dpmine.ledger.charging import Account
     from dpmine.models.entries import Entries, Floats
 
 Bins: TypeAlias = "Sequence[int | Sequence[int]]"

@@ -17,7 +17,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadParameter
-from dpmine.ledger.charging import ROW
 from dpmine.models.contribution import Bounding, require_any
 from dpmine.models.linear.losses import additions, in_blocks
 from dpmine.models.linear.noise import GammaNoise, GaussianNoise, VectorNoise
@@ -37,7 +36,7 @@ from dpmine.models.supervised import PrivateRegressor, checked_numbers, checked_
 from dpmine.models.validation.terms import require_replace_one
 from dpmine.options.explained import OF_ESTIMATORS, explained_by
 from dpmine.parameters import Number, positive, probability, truth
-from dpmine.privacy import Guarantee, Neighbors, Zcdp
+from dpmine.privacy import ROW, Guarantee, Neighbors, Zcdp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

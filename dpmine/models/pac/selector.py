@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.ledger.charging import ROW
 from dpmine.markup import json_text
 from dpmine.models.entries import Entries, unnamed_features
 from dpmine.models.model_file import (
@@ -43,7 +42,7 @@ from dpmine.models.tables import whole_features
 from dpmine.options.explained import OF_ESTIMATORS, explained_by
 from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import Number, exact_number, positive, probability
-from dpmine.privacy import Guarantee, Neighbors
+from dpmine.privacy import ROW, Guarantee, Neighbors
 from dpmine.selection.advice import advice
 from dpmine.selection.recommend import MECHANISMS, build_mechanism, unknown
 from dpmine.selection.select import choose

@@ -11,9 +11,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadParameter
-from dpmine.ledger.charging import ROW
 from dpmine.parameters import Number, below_one, positive, probability
-from dpmine.privacy import Guarantee, Neighbors, Zcdp, float_below
+from dpmine.privacy import ROW, Guarantee, Neighbors, Zcdp, float_below
 from dpmine.zcdp import epsilon_at
 
 if TYPE_CHECKING:

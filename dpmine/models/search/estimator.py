@@ -13,7 +13,6 @@ from sklearn.utils.validation import _num_samples
 
 from dpmine.errors import BadData, BadParameter, DpmineError
 from dpmine.exact.bits import BitSource, SystemBits
-from dpmine.ledger.charging import ROW, Charge
 from dpmine.models.contribution import Bounding, require_any
 from dpmine.models.entries import Entries, Labels, known_features
 from dpmine.models.private_estimator import PlannedFit, PrivateEstimator
@@ -24,10 +23,12 @@ from dpmine.models.supervised import PrivateClassifier, checked_column, checked_
 from dpmine.models.validation.procedure import random_split, train_size_of
 from dpmine.models.validation.terms import require_replace_one
 from dpmine.parameters import Number, below_one, positive, probability
-from dpmine.privacy import Guarantee, Neighbors
+from dpmine.privacy import ROW, Guarantee, Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from dpmine.ledger.charging import Charge
 
 
 Result = TypeVar("Result")

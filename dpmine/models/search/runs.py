@@ -31,9 +31,8 @@ from dpmine.exact.reals import (
     logarithm,
     working_precision,
 )
-from dpmine.ledger.charging import ROW
 from dpmine.parameters import Number, exact_number, named, positive
-from dpmine.privacy import Guarantee, Neighbors, Zcdp
+from dpmine.privacy import ROW, Guarantee, Neighbors, Zcdp
 from dpmine.zcdp import RenyiBounds, best_order, epsilon_at
 
 if TYPE_CHECKING:

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.ledger.charging import ROW
 from dpmine.options import names
 from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import below_one, named, not_negative, positive, whole
-from dpmine.privacy import Guarantee, Neighbors
+from dpmine.privacy import ROW, Guarantee, Neighbors
 from dpmine.selection.recommend import MECHANISMS, build_mechanism, recommend, unknown
 
 if TYPE_CHECKING:

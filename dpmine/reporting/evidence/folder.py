@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData, BadParameter, UnreadableFile
 from dpmine.io.atomic import no_guard, read_file
-from dpmine.ledger.charging import without_passwords
 from dpmine.ledger.ledger import Ledger
-from dpmine.markup import json_text
+from dpmine.markup import json_text, without_passwords
 from dpmine.reporting.document import Document
 from dpmine.reporting.evidence.facts import (
     JOBS,

@@ -17,7 +17,7 @@ from dpmine.errors import BadParameter, UnreadableFile
 from dpmine.io.atomic import read_file
 from dpmine.io.files import shown_name
 from dpmine.ledger.budget import Accounting, Amount, checked_name, name_and_part
-from dpmine.ledger.charging import without_passwords
+from dpmine.markup import without_passwords
 from dpmine.options.tables import KEY_OF
 from dpmine.parameters import below_one, exact_number, named, positive, truth
 from dpmine.privacy import Neighbors

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from dpmine.exact.reals import decimal_above, decimal_below
 from dpmine.io.files import shown_name
 from dpmine.ledger.budget import Accounting, Amount, name_and_part
-from dpmine.ledger.charging import ROW
 from dpmine.markup import printable
-from dpmine.privacy import Neighbors, short
+from dpmine.privacy import ROW, Neighbors, short
 from dpmine.reporting.jobs.file import UnitWords
 from dpmine.reporting.page.bodies import body_of
 from dpmine.reporting.page.body import CERTAIN, Body, PageTable, percent

@@ -14,7 +14,8 @@ from support.sealed import SealedBaskets, Untouchable, spent
 
 import dpmine
 from dpmine.errors import BadLedger, BadParameter, BudgetExceeded, NotPrivate
-from dpmine.ledger.charging import Account, without_passwords
+from dpmine.ledger.charging import Account
+from dpmine.markup import without_passwords
 from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors
 
 RNG = np.random.default_rng(5)

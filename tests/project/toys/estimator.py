@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.exact.noise import discrete_laplace_of_scale
-from dpmine.ledger.charging import ROW
 from dpmine.models.contribution import require_any
 from dpmine.models.supervised import PrivateRegressor, checked_features, checked_targets
 from dpmine.parameters import Number, positive
-from dpmine.privacy import Guarantee, Neighbors
+from dpmine.privacy import ROW, Guarantee, Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

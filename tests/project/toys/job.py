@@ -9,10 +9,9 @@ from dpmine.exact.bits import SystemBits
 from dpmine.exact.noise import discrete_laplace_of_scale
 from dpmine.io.open import open_source
 from dpmine.io.source import Columns
-from dpmine.ledger.charging import ROW
 from dpmine.options.option import EPSILON, RELATION, SOURCE
 from dpmine.parameters import positive
-from dpmine.privacy import Guarantee, Neighbors
+from dpmine.privacy import ROW, Guarantee, Neighbors
 from dpmine.reporting.jobs.job import Job, Released
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.ledger.charging import ROW
 from dpmine.models.pac.theory.sample_complexity import (
     Setting,
     Target,
@@ -22,7 +21,7 @@ from dpmine.models.pac.theory.sample_complexity import (
     records_for_labels,
 )
 from dpmine.parameters import Number, below_one
-from dpmine.privacy import Guarantee, Neighbors
+from dpmine.privacy import ROW, Guarantee, Neighbors
 from dpmine.selection.recommend import build_mechanism
 from dpmine.selection.select import choose
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpmine.errors import BadParameter
-from dpmine.ledger.charging import ROW
 from dpmine.models.pac.classifier import HypothesisClassifier, PublicFeatures, presumed_features
 from dpmine.models.pac.theory.families import Family, IntervalFamily, StumpFamily, ThresholdFamily
 from dpmine.models.pac.theory.learners import LABEL_UNIT, Learner, learn, plan_cover, require_columns, too_fine
@@ -16,7 +15,7 @@ from dpmine.models.pac.theory.sample_complexity import Target
 from dpmine.models.pac.theory.separator_family import SeparatorFamily
 from dpmine.options.explained import OF_ESTIMATORS, explained_by
 from dpmine.parameters import Number, below_one, named
-from dpmine.privacy import Guarantee, Neighbors
+from dpmine.privacy import ROW, Guarantee, Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
