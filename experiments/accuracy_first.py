@@ -23,9 +23,10 @@ import numpy as np
 from dpmine.exact.bits import SystemBits
 from dpmine.io.atomic import new_figure, write_picture
 from dpmine.models.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
+from dpmine.models.accuracy_first.noisy_hypotheses import Method, falling_noise
 from dpmine.models.accuracy_first.objectives import LogisticBounds, LogisticObjective, RidgeBounds, RidgeObjective
 from dpmine.models.accuracy_first.settings import DEFAULT_SLACK, AccuracySettings, geometric_levels
-from dpmine.models.accuracy_first.threshold_search import Method, SearchOutcome, falling_noise, search
+from dpmine.models.accuracy_first.threshold_search import SearchOutcome, search
 from dpmine.models.linear.losses import Examples
 from experiments.accuracy_first_baselines import (
     Doubling,

@@ -18,15 +18,10 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import Constant, LaplaceNoise, above, decimal_above, draw, less_than, logarithm
 from dpmine.models.accuracy_first.noise_reduction import noise_reduction, require_increasing
+from dpmine.models.accuracy_first.noisy_hypotheses import Method, falling_noise
 from dpmine.models.accuracy_first.objectives import LogisticBounds, RidgeBounds
 from dpmine.models.accuracy_first.settings import AccuracySettings, SearchTerms
-from dpmine.models.accuracy_first.threshold_search import (
-    DIGITS,
-    Method,
-    SearchOutcome,
-    ThresholdTest,
-    falling_noise,
-)
+from dpmine.models.accuracy_first.threshold_search import DIGITS, SearchOutcome, ThresholdTest
 from dpmine.models.linear.sensitivities import up
 from dpmine.parameters import positive, probability
 

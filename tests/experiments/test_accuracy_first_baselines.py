@@ -19,6 +19,7 @@ from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
 from dpmine.models.accuracy_first.estimators import AccuracyFirstRidge
+from dpmine.models.accuracy_first.noisy_hypotheses import Method, falling_noise
 from dpmine.models.accuracy_first.objectives import (
     LogisticBounds,
     LogisticObjective,
@@ -26,7 +27,7 @@ from dpmine.models.accuracy_first.objectives import (
     RidgeBounds,
     RidgeObjective,
 )
-from dpmine.models.accuracy_first.threshold_search import Method, exponential_test, falling_noise
+from dpmine.models.accuracy_first.threshold_search import exponential_test
 from dpmine.models.linear.losses import Examples
 from experiments.accuracy_first_baselines import (
     Doubling,

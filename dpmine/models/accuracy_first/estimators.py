@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData, BadParameter
+from dpmine.models.accuracy_first.noisy_hypotheses import Method, falling_noise
 from dpmine.models.accuracy_first.objectives import (
     LogisticBounds,
     LogisticObjective,
@@ -28,7 +29,7 @@ from dpmine.models.accuracy_first.settings import (
     given_number,
     whole_steps,
 )
-from dpmine.models.accuracy_first.threshold_search import Method, falling_noise, search
+from dpmine.models.accuracy_first.threshold_search import search
 from dpmine.models.contribution import Bounding, Places, SharedBudget, require_any
 from dpmine.models.linear.losses import Examples
 from dpmine.models.model_file import (

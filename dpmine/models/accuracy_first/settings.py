@@ -12,13 +12,14 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import decimal_above
 from dpmine.models.accuracy_first.noise_reduction import require_increasing
-from dpmine.models.accuracy_first.threshold_search import DIGITS, Method, SearchOutcome, ThresholdTest, exponential_test
+from dpmine.models.accuracy_first.threshold_search import DIGITS, SearchOutcome, ThresholdTest, exponential_test
 from dpmine.models.linear.preprocessing import shortened
 from dpmine.models.supervised import MISSING_NOTE
 from dpmine.parameters import Number, positive, whole
 from dpmine.privacy import ExPostGuarantee, Neighbors, float_above
 
 if TYPE_CHECKING:
+    from dpmine.models.accuracy_first.noisy_hypotheses import Method
     from dpmine.models.accuracy_first.objectives import Objective, RiskBounds
     from dpmine.models.contribution import SharedBudget
     from dpmine.models.entries import Floats

@@ -12,7 +12,8 @@ from models.accuracy_first.risks import BOUNDS, LOGISTIC, RIDGE, Array, Records,
 from support.cases import every
 from support.numpy_bits import NumpyBits
 
-from dpmine.models.accuracy_first import threshold_search as module
+from dpmine.models.accuracy_first import noisy_hypotheses as module
+from dpmine.models.accuracy_first.noisy_hypotheses import covariance_hypotheses, output_hypotheses
 from dpmine.models.accuracy_first.objectives import (
     BLOCK,
     LogisticBounds,
@@ -24,7 +25,7 @@ from dpmine.models.accuracy_first.objectives import (
     additions,
 )
 from dpmine.models.accuracy_first.settings import UnitBox
-from dpmine.models.accuracy_first.threshold_search import covariance_hypotheses, minimise_over_ball, output_hypotheses
+from dpmine.models.accuracy_first.trust_region import minimise_over_ball
 from dpmine.models.linear.losses import Examples
 from dpmine.privacy import float_above
 

@@ -15,17 +15,12 @@ from support.confidence import least_loss
 from support.numpy_bits import NumpyBits
 
 from dpmine.exact.reals import ExponentialNoise
-from dpmine.models.accuracy_first import threshold_search as module
+from dpmine.models.accuracy_first import noisy_hypotheses as module
+from dpmine.models.accuracy_first.noisy_hypotheses import Method, covariance_hypotheses, falling_noise
 from dpmine.models.accuracy_first.objectives import RidgeBounds, RidgeObjective
 from dpmine.models.accuracy_first.settings import SearchTerms
-from dpmine.models.accuracy_first.threshold_search import (
-    Method,
-    ThresholdTest,
-    covariance_hypotheses,
-    falling_noise,
-    minimise_over_ball,
-    search,
-)
+from dpmine.models.accuracy_first.threshold_search import ThresholdTest, search
+from dpmine.models.accuracy_first.trust_region import minimise_over_ball
 
 RUNS, FEWER = 3000, 1500
 """Of an honest search, and of one that is noticed sooner. Below 400 bounds a test: wrong with probability 4e-5."""

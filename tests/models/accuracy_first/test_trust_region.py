@@ -18,7 +18,7 @@ from support.cases import every
 from support.effort import examples
 
 from dpmine.errors import BadParameter
-from dpmine.models.accuracy_first.threshold_search import minimise_over_ball
+from dpmine.models.accuracy_first.trust_region import minimise_over_ball
 
 if TYPE_CHECKING:
     from dpmine.models.entries import Floats
