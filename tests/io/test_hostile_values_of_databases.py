@@ -209,7 +209,7 @@ def test_the_server_cannot_be_written_to(cluster: Cluster) -> None:
     server = PostgreSQL(url)
     with pytest.raises(server.errors):
         server.columns(f"INSERT INTO {TABLE} VALUES ('y') RETURNING a")
-    with refused(UnreadableFile, "rejects the query"):
+    with refused(UnreadableFile, "is not one SELECT statement that"):
         statement = f"SELECT 1) AS x; COMMIT; DELETE FROM {TABLE}; SELECT * FROM (SELECT 1"
         dpmine.itemset_supports(dpmine.Input(query=statement, database=url), size=1, unit="a")
     assert list(server.rows(f"SELECT a FROM {TABLE}")) == [["x"]]

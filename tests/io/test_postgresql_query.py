@@ -58,10 +58,11 @@ def test_numbers_are_declared(shop: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("SELEC", "cannot be reached, or rejects the query"),
+        ("SELEC", "is not one SELECT statement that"),
+        ("DELETE FROM rows", "is not one SELECT statement that"),
         ("SELECT customer, CAST(product AS integer) AS product FROM rows", "failed while it returned rows"),
         ("SELECT customer, 1 / (day - 1) AS product FROM rows", "failed while it returned rows"),
-        (f"SELECT customer, product::{CANARY} FROM rows", "cannot be reached, or rejects the query"),
+        (f"SELECT customer, product::{CANARY} FROM rows", "is not one SELECT statement that"),
     ],
 )
 def test_what_the_server_says_is_not_quoted(shop: str, statement: str, said: str) -> None:
@@ -72,6 +73,22 @@ def test_what_the_server_says_is_not_quoted(shop: str, statement: str, said: str
 def test_a_table_that_is_not_there_is_said(shop: str) -> None:
     with refused(UnreadableFile, "names a table that ", " does not have: write one that it holds in `query=…`: 'rows'"):
         supports(dpmine.Input(query="SELECT customer, product FROM nowhere", database=shop))
+
+
+def test_a_locked_table_is_said(cluster: Cluster, shop: str) -> None:
+    query = dpmine.Input(query="SELECT customer, product FROM rows", database=f"{shop}?options=-clock_timeout%3D100ms")
+    with psycopg.connect(cluster.libpq("shop")) as other:
+        other.execute("LOCK TABLE rows")
+        with refused(UnreadableFile, "is locked by another process"):
+            supports(query)
+
+
+def test_a_table_that_the_user_may_not_read_is_said(cluster: Cluster, shop: str) -> None:
+    assert shop
+    with psycopg.connect(cluster.libpq("shop")) as connection:
+        connection.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
+    with refused(UnreadableFile, "does not allow this user to read"):
+        supports(dpmine.Input(query="SELECT customer FROM rows", database=cluster.url("shop", "guest", "guest")))
 
 
 def test_a_wrong_password_is_one_line(cluster: Cluster) -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Row = list[str | None]
 _CONNECT_TIMEOUT = 10  # seconds
+_WAIT = 60  # seconds, for what another process locked
+_LIMITED = f"SELECT set_config('lock_timeout', '{_WAIT}s', false) WHERE current_setting('lock_timeout') = '0'"
 
 
 class Database(Protocol):
@@ -64,7 +66,7 @@ class SQLite:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self._uri, uri=True)) as connection:
+        with closing(sqlite3.connect(self._uri, uri=True, timeout=_WAIT)) as connection:
             connection.execute("PRAGMA query_only = ON")  # mode=ro would leave files of a write-ahead log behind
             connection.text_factory = bytes
             yield connection
@@ -90,8 +92,9 @@ class PostgreSQL:
         self._connect, self._url = psycopg.connect, url
 
     def columns(self, statement: str) -> tuple[str, ...]:
-        """See `Database.columns`."""
+        """See `Database.columns`. It waits for a lock no longer than a minute; `rows`, after a charge, longer."""
         with self._connection() as (connection, codec):
+            connection.execute(_LIMITED)
             found = connection.execute(statement.encode(codec), prepare=True).pgresult  # one command
             return tuple((found.fname(place) or b"").decode(codec) for place in range(found.nfields)) if found else ()
 

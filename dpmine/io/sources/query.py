@@ -41,10 +41,16 @@ _OPENING = Lock()
 _KINDS = "duckdb:///shop.duckdb, duckdb:///:memory: (for several files), sqlite:///shop.db or postgresql://user@host/database"
 _MEMORY = ":memory:"
 _TABLES = "SELECT table_name FROM information_schema.tables ORDER BY table_name"
-_NO_TABLE = re.compile(r"\w+: \w+ Error: Table with name|\w+: no such table|UndefinedTable:")
-_NO_COLUMN = re.compile(r"\w+: \w+ Error: Referenced column|\w+: no such column|UndefinedColumn:")
-_NO_ACCESS = re.compile(r"PermissionException: ")
-"""How errors on schemas begin that DuckDB, SQLite and PostgreSQL give; the rest of them is not shown."""
+_NO_TABLE = re.compile(r"\w+: \w+ Error: Table with name|\w+: no such table|42P01")
+_NO_COLUMN = re.compile(r"\w+: \w+ Error: Referenced column|\w+: no such column|42703")
+_NO_SELECT = re.compile(r"ParserException|SQLITE_ERROR: (near|incomplete|unrecognized)|42601")
+_OWN_FILE = re.compile(r"PermissionException")
+_LOCKED = re.compile(r"IOException: [^\n]*Could not set lock|SQLITE_(BUSY|LOCKED)|55P03|57014")
+_NOT_ALLOWED = re.compile(r"SQLITE_(AUTH|CANTOPEN|PERM|READONLY)|42501")
+_NOT_CONNECTED = re.compile(r"OperationalError|Connection|08|28|3D000|57P")
+_NO_MEMORY = "OutOfMemoryException"
+_EXHAUSTED = re.compile(r"53")
+"""How errors of DuckDB, SQLite and PostgreSQL begin, after their code or class; the rest of them is not shown."""
 _NOT_WORDS = re.compile(r"--[^\n]*|/\*.*?\*/|'[^']*'|\"[^\"]*\"", re.DOTALL)
 """Comments, texts and quoted names."""
 _STAND_INS = {"'": " '' ", '"': " x "}
@@ -301,33 +307,47 @@ def _explained(
         raise
     except (kind, OSError, ValueError) as error:
         require_memory(error)
-        error_text = f"{type(error).__name__}: {error}"
+        if type(error).__name__ == _NO_MEMORY:
+            raise MemoryError from None
+        failure = error
     else:
         return
     if tables is None:
         raise FailedPass(f"{shown} {_FAILED}") from None
-    raise UnreadableFile(_why(shown, error_text, tables, files or {})) from None
+    raise UnreadableFile(_why(shown, failure, tables, files or {})) from None
 
 
 _FAILED = (
-    "failed while it returned rows: its connection ended, or the query computes with values (a cast, a division), "
-    "which can fail at one row. Leave such computations out, or make them null there (TRY_CAST, NULLIF, CASE)."
+    "failed while it returned rows: its connection ended, another process locked it, or the query computes with values "
+    "(a cast, a division), which can fail at one row. Leave such computations out, or make them null there (TRY_CAST, "
+    "NULLIF, CASE)."
 )
 
 
-def _why(shown: str, error_text: str, tables: Callable[[], Sequence[str]], files: Mapping[str, Source]) -> str:
+def _why(shown: str, error: Exception, tables: Callable[[], Sequence[str]], files: Mapping[str, Source]) -> str:
     """The message for a statement whose columns cannot be found."""
-    if _NO_TABLE.match(error_text):
+    kind = type(error).__name__
+    sign = f"{getattr(error, 'sqlstate', None) or getattr(error, 'sqlite_errorname', None) or kind}: {error}"
+    if _NO_TABLE.match(sign):
         return f"The query names a table that {shown} does not have: {_choice(tables())}."
-    if _NO_COLUMN.match(error_text):
+    if _NO_COLUMN.match(sign):
         return (
             f"The query names a column that its tables in {shown} do not have: correct it in `query=…`. Enclose text "
             f"values in single quotes.{_on_delimiters(files)}"
         )
-    if _NO_ACCESS.match(error_text):
-        return "The query opens a file by itself: write its name as that of a table, such as FROM 'sales.parquet'."
-    name = error_text.partition(":")[0]
-    return f"{shown} cannot be reached, or rejects the query ({name}): try both in the database's own shell."
+    reason = next((said for pattern, said in _REASONS.items() if pattern.match(sign)), _OTHER)
+    return reason.format(shown=shown, kind=kind)
+
+
+_REASONS = {
+    _NO_SELECT: "The query is not one SELECT statement that {shown} can read: correct it in `query=…`.",
+    _OWN_FILE: "The query opens a file by itself: write its name as that of a table, such as FROM 'sales.parquet'.",
+    _LOCKED: "{shown} is locked by another process, or gave no answer in the time that it allows: run this later.",
+    _NOT_ALLOWED: "{shown} does not allow this user to read what the query names: grant that, or name another user.",
+    _NOT_CONNECTED: "{shown} cannot be reached, or rejects the user: check `database=…`, and that its server runs.",
+    _EXHAUSTED: "{shown} has no memory, disk space or connection left: run this later.",
+}
+_OTHER = "{shown} rejects the query ({kind}): try it in the database's own shell."
 
 
 def _on_delimiters(files: Mapping[str, Source]) -> str:

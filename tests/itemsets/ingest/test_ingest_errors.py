@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -14,10 +19,14 @@ from support.oracles.ingest import CANARY, refused
 from support.reading import read_baskets
 
 import dpmine
-from dpmine.errors import BadData, BadParameter
+from dpmine.errors import BadData, BadParameter, UnreadableFile
 from dpmine.io.source import Columns
+from dpmine.io.sources import databases, query
 from dpmine.itemsets.read import read_local
 from dpmine.options.names import Registered
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LONG = Columns(unit=("u",), item="i")
 TABLE = pa.table({"u": [1], "b": [2], "i": [CANARY], "l": [[CANARY]]})
@@ -219,3 +228,82 @@ def test_an_engine_that_does_not_charge_releases_nothing(monkeypatch: pytest.Mon
     monkeypatch.setattr("dpmine.itemsets.read.engine_of", lambda name, data: engine)  # noqa: ARG005
     with pytest.raises(LookupError, match="read without a charge"):
         dpmine.top_itemsets([["a", "b"]], 1, mechanism="exponential", catalogue=["a", "b"])
+
+
+def _shop(kind: str, folder: Path) -> dpmine.Input:
+    connect: Any = {"sqlite": sqlite3.connect, "duckdb": duckdb.connect}[kind]
+    with closing(connect(folder / "shop")) as connection:
+        connection.execute("CREATE TABLE rows (who TEXT, what TEXT)")
+        connection.commit()
+    return dpmine.Input(query="SELECT who, what FROM rows", database=f"{kind}:///{folder / 'shop'}")
+
+
+@every("kind", ["sqlite", "duckdb"])
+@every(
+    "statement",
+    [
+        f"SELEC {CANARY} FROM rows",
+        "SELECT who, what FROM (rows",
+        "SELECT who, what FROM rows WHERE who = 'a",
+        "DELETE FROM rows",
+        "SELECT who, what FROM rows; DROP TABLE rows",
+    ],
+)
+def test_a_statement_that_is_not_one_select_is_said(kind: str, statement: str, tmp_path: Path) -> None:
+    data = dpmine.Input(query=statement, database=_shop(kind, tmp_path).database)
+    with refused(UnreadableFile, "is not one SELECT statement that"):
+        dpmine.top_itemset(data, unit="who", item="what")
+
+
+def test_a_locked_database_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(databases, "_WAIT", 0)
+    data = _shop("sqlite", tmp_path)
+    with closing(sqlite3.connect(tmp_path / "shop", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with refused(UnreadableFile, "is locked by another process"):
+            dpmine.top_itemset(data, unit="who", item="what")
+
+
+def test_a_duckdb_file_that_another_process_writes_is_said(tmp_path: Path) -> None:
+    data = _shop("duckdb", tmp_path)
+    program = "import duckdb, sys; held = duckdb.connect(sys.argv[1]); print(flush=True); input()"
+    command = [sys.executable, "-c", program, str(tmp_path / "shop")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with refused(UnreadableFile, "is locked by another process"):
+            dpmine.top_itemset(data, unit="who", item="what")
+        other.communicate(b"\n")
+
+
+@every(
+    ("code", "said"),
+    [
+        ("SQLITE_READONLY", "does not allow this user"),
+        ("SQLITE_CANTOPEN", "does not allow this user"),
+        ("SQLITE_LOCKED_SHAREDCACHE", "is locked by another process"),
+        ("SQLITE_NOTADB", "rejects the query (OperationalError)"),
+    ],
+)
+def test_other_reasons_go_by_the_code_alone(
+    code: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        error = sqlite3.OperationalError(CANARY)
+        error.sqlite_errorname = code
+        raise error
+
+    data = _shop("sqlite", tmp_path)
+    monkeypatch.setattr(databases.SQLite, "columns", fail)
+    with refused(UnreadableFile, said):
+        dpmine.top_itemset(data, unit="who", item="what")
+
+
+def test_a_shortage_of_memory_in_duckdb_stays_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise duckdb.OutOfMemoryException(CANARY)
+
+    data = _shop("duckdb", tmp_path)
+    monkeypatch.setattr(query, "_files_in", fail)
+    with pytest.raises(MemoryError):
+        dpmine.top_itemset(data, unit="who", item="what")
