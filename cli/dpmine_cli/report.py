@@ -42,7 +42,7 @@ def report(line: CommandLine) -> None:
     from dpmine.options.tables import as_keys
     from dpmine.reporting.call import PreparedReport
 
-    options = {name: getattr(line, name) for name in ("retry", "window", "evidence", "ledger_must_exist")}
+    options = {name: getattr(line, name) for name in ("retry", "window", "evidence", "ledger_must_exist", "dry_run")}
     prepared = PreparedReport.of(line.jobs, line.output, line.results, named=_NAMED, guard=guard, **options)
     for text in prepared.batch.notices:
         line.messages.notice(as_keys(text))

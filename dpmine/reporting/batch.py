@@ -387,6 +387,7 @@ def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None, 
     accounting = (terms.accounting or Accounting.BASIC) if budget is None else budget.accounting
     share = None if budget is None else budget.granted.approximate_delta
     total = terms.total_under(accounting, share)
-    batch = Batch(terms.dataset, steps, common_unit(steps, terms, budget), budget, total, accounting, charges)
+    unit = common_unit(steps, terms, budget)
+    batch = Batch(terms.dataset, steps, unit, terms.neighbors, budget, total, accounting, charges)
     require_total(batch, terms)
     return batch

@@ -14,6 +14,7 @@ from dpmine.ledger.ledger import Ledger
 from dpmine.parameters import truth
 from dpmine.reporting.batch import checked_batch, run_batch
 from dpmine.reporting.evidence.folder import require_possible, write_evidence
+from dpmine.reporting.forecast import WindowsForecast
 from dpmine.reporting.jobs.file import Create, read_job_file
 from dpmine.reporting.store import ResultsFolder
 from dpmine.reporting.windows import WindowRun
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from dpmine.io.files import PathName
     from dpmine.reporting.batch import Report, Watcher
     from dpmine.reporting.checked_batch import Batch
-    from dpmine.reporting.forecast import WindowsForecast
     from dpmine.reporting.jobs.file import BudgetTerms, JobFile
 
 _PAGE = "report.html"
@@ -63,10 +63,14 @@ class PreparedReport:
         window: str | None = None,
         evidence: Path | None = None,
         ledger_must_exist: bool = False,
+        dry_run: bool = False,
         named: tuple[str, str, str] = ("output", "results", "evidence"),
         guard: Guard = no_guard,
     ) -> Self:
-        """`named`: what the user calls the page, the results and the evidence. Raises as `report`."""
+        """Raises as `report`.
+
+        `dry_run`: whether a forecast of no window is an answer. `named`: what the user calls page, results, evidence.
+        """
         page = writable_target(output, guard=guard)
         job_file = read_job_file(jobs)
         if ledger_must_exist:
@@ -75,6 +79,8 @@ class PreparedReport:
         checked = _checked(job_file.terms)
         window_run = WindowRun.of(job_file, store, window)
         batch = checked_batch(job_file, store, retry=retry) if window_run is None else window_run.forecast(retry=retry)
+        if isinstance(batch, WindowsForecast) and not dry_run:
+            batch.require_windows()
         proof = None if evidence is None else evidence / "results" / "result.parquet"
         written = dict(zip(named, (page, store.folder / "result.parquet", proof), strict=True))
         require_apart(written, batch.paths, {"the job file": jobs, **database_files(job_file.terms.ledger)})
@@ -161,7 +167,7 @@ def report(
 
     Returns the report: its text says what became of each job, `outcomes` holds their documents. With `dry_run=True`,
     the batch: its text says what each job would be charged. Of recurring jobs it is a forecast of all windows that
-    would be run.
+    would be run, and says why if there is none.
     Raises BadParameter, BadData, UnreadableFile, NotPrivate, BadLedger, NotReady or BudgetExceeded before anything is
     charged.
     Where a job fails, the others are run, the page is written, and an error is raised whose notes say why. It is
@@ -212,6 +218,7 @@ def report(
         window=window,
         evidence=evidence_folder,
         ledger_must_exist=must_exist,
+        dry_run=only_checked,
     )
     if only_checked:
         return prepared.batch

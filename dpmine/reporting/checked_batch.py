@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dpmine.ledger import budget as budgets
-from dpmine.ledger.budget import Accounting, Amount, Parts, in_part, name_and_part
+from dpmine.ledger.budget import Accounting, Amount, Budget, Parts, in_part, name_and_part
 from dpmine.markup import ShownAsText
 from dpmine.privacy import short
 from dpmine.reporting.history import Charges
 
 if TYPE_CHECKING:
-    from dpmine.ledger.budget import Budget
-    from dpmine.privacy import Guarantee
+    from dpmine.privacy import Guarantee, Neighbors
     from dpmine.reporting.jobs.job import Job
     from dpmine.reporting.store import Stored
 
@@ -49,7 +47,8 @@ class Batch(ShownAsText):
     Attributes:
         dataset: the data set's name in the ledger.
         steps: the jobs in order.
-        unit: the privacy unit of all.
+        unit: the privacy unit of all; "" for no job, where neither [budget] nor the ledger names it.
+        neighbors: the relation of all.
         budget: the data set's, before the batch; None where it is yet to be granted.
         total: the most that the file's jobs may be charged together.
         accounting: by which it is counted.
@@ -59,6 +58,7 @@ class Batch(ShownAsText):
     dataset: str
     steps: tuple[Step, ...]
     unit: str
+    neighbors: Neighbors
     budget: Budget | None
     total: Amount
     accounting: Accounting
@@ -106,8 +106,7 @@ class Batch(ShownAsText):
     def afterwards(self) -> Budget:
         """The budget once the jobs are charged; a new data set's where it is yet to be granted."""
         name, part = name_and_part(self.dataset)
-        neighbors = self.steps[0].guarantee.neighbors
-        budget = self.budget or budgets.Budget(name, neighbors, self.parts, self.total, self.unit, self.accounting)
+        budget = self.budget or Budget(name, self.neighbors, self.parts, self.total, self.unit, self.accounting)
         return budget.charging(part, self.to_charge) if self.to_charge != Amount() else budget
 
     @property

@@ -23,7 +23,8 @@ class WindowsForecast(ShownAsText):
     """The windows that a run will be for, checked in order, each as if those before it had been charged.
 
     Attributes:
-        batches: of the windows that are run, in order; of the last one too where nothing is left to do for it.
+        batches: of the windows that are run, in order; of the last one too where nothing is left to do for it. One
+            without jobs where no window is run.
         rejected: why the budget lets no further window run; "" for none.
         waiting: why windows are not run for which it is too early; "" for none.
         lost: which jobs of other windows were charged and have no result; "" for none.
@@ -37,6 +38,11 @@ class WindowsForecast(ShownAsText):
     lost: str = ""
     windows_left: int = 0
     affordable: int = 0
+
+    def require_windows(self) -> None:
+        """Raises NotReady, or BudgetExceeded, as a run does, where no window is run."""
+        if not self.batches[0].steps:
+            raise_foreseen(self)
 
     @property
     def charges(self) -> tuple[tuple[str, Amount], ...]:
@@ -68,13 +74,14 @@ class WindowsForecast(ShownAsText):
         return list(dict.fromkeys(path for batch in self.batches for path in batch.paths))
 
     def __str__(self) -> str:
-        last = self.batches[-1]
+        last, count = self.batches[-1], sum(bool(batch.steps) for batch in self.batches)
         steps = [line for batch in self.batches for line in batch.lines]
         charged = self.to_charge.shown(last.accounting, short)
         grant = "" if self.batches[0].budget is not None else "; the budget is yet to be granted"
         left = f"{self.afterwards.left_of(last.dataset)} left{in_part(last.dataset)} then{grant}."
-        windows = f"{len(self.batches)} window{'s' if len(self.batches) > 1 else ''}"
+        windows = f"{count} window{'s' if count > 1 else ''}"
         together = f"All together, {windows}: up to {charged} for each {last.unit}; {left}"
+        together = together if count else f"No window is run; {left}"
         reasons = (self.rejected, self.waiting, self.lost)
         return "\n".join(filter(None, [*steps, *reasons, together, self.shortage]))
 
@@ -121,7 +128,7 @@ def forecast_document(checked: Batch | WindowsForecast) -> Document:
     return {
         "dry_run": True,
         "dataset": last.dataset,
-        "unit": last.unit,
+        "unit": last.unit or None,
         "accounting": str(last.accounting),
         "jobs": [_job_document(step) for batch in batches for step in batch.steps],
         "to_charge": checked.to_charge.to_dict(),

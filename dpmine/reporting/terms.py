@@ -139,7 +139,7 @@ def common_unit(steps: Sequence[Step], terms: BudgetTerms, budget: Budget | None
     """The privacy unit of all jobs, of [budget] and of the ledger."""
     units = [("[budget]", terms.unit), ("the ledger", budget.unit if budget else None)]
     units += [(f"job {step.job.name!r}", step.guarantee.unit) for step in steps]
-    (first, unit), *others = [(source, unit) for source, unit in units if unit]
+    (first, unit), *others = [(source, unit) for source, unit in units if unit] or [("", "")]
     for source, other in others:
         if other != unit:
             raise BadParameter(

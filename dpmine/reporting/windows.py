@@ -90,7 +90,10 @@ class WindowRun:
         return self.recurring.at(self.window)
 
     def forecast(self, *, retry: bool) -> WindowsForecast:
-        """What `run` will do, if nothing is charged or stored meanwhile. Raises as `run` before it charges anything."""
+        """What `run` will do, if nothing is charged or stored meanwhile; where no window is run, one empty batch.
+
+        Raises as `run` before it charges anything, but where it is too early or the budget is exhausted.
+        """
         batches: list[Batch] = []
         self.store.require_no_fork(self._jobs_so_far(), self.recurring.terms.dataset)
         rejected, (windows, waiting) = "", self._planned(retry=retry)
@@ -99,10 +102,10 @@ class WindowRun:
             try:
                 batches.append(checked_batch(job_file, self.store, retry=again, earlier=batches))
             except BudgetExceeded as error:
-                if not batches:
-                    raise
-                rejected = _rejection(window, error)
+                rejected = _rejection(window, error) if batches else str(error)
                 break
+        if not batches:
+            batches.append(checked_batch(replace(self.job_file, jobs=()), self.store))
         left = self._left_after(windows[: len(batches)])
         affordable = self._affordable(batches[-1].afterwards, left)
         return WindowsForecast(tuple(batches), rejected, waiting, self._lost(), left, affordable)
@@ -134,8 +137,7 @@ class WindowRun:
     def _planned(self, *, retry: bool) -> tuple[tuple[Window, ...], str]:
         """The windows that are run, in order, and why others are not, or "".
 
-        Raises NotReady where none is run, BadData where one would be read as one before it could not be. Raises
-        BadParameter where the clock must be wrong.
+        Raises BadData where one would be read as one before it could not be, BadParameter where the clock is wrong.
         Those that are stored already, or failed and are not run again, need nothing to be there.
         """
         ready: list[Window] = []
@@ -162,8 +164,6 @@ class WindowRun:
             others = f"are {len(late) - 1} later ones, up to {late[-1]}" if len(late) > 2 else f"is {late[-1]}"
             reasons.insert(1, f"Nor {others}.")
         self._require_few(ready)
-        if not ready:
-            raise NotReady(" ".join(reasons))
         return tuple(ready), " ".join(reasons)
 
     def _require_few(self, windows: Sequence[Window]) -> None:
@@ -308,6 +308,8 @@ class WindowRun:
     def _run(self, *, watch: Watcher, retry: bool) -> Report:
         reports: list[Report] = []
         rejected, lost, (windows, waiting) = "", self._charges().amounts, self._planned(retry=retry)
+        if not windows:
+            raise NotReady(waiting)
         for window in windows:
             again = retry and window == self.window
             try:
@@ -372,13 +374,12 @@ class WindowRun:
 
     def _past_window(self, window: Window, *, charged: bool) -> PastWindow:
         documents: dict[str, dict[str, Any] | None] = {}
-        jobs = self.recurring.at(window, once=False).jobs
-        named_jobs = [job for job in self.recurring.jobs if job.recurs]
-        for job, named in zip(jobs, named_jobs, strict=True):
-            documents[named.name] = None
+        names = [job.name for job in self.recurring.jobs if job.recurs]
+        for name, job in zip(names, self.recurring.at(window, once=False).jobs, strict=True):
+            documents[name] = None
             with suppress(BadData):  # a damaged result of another window must not take this page with it
                 stored = self.store.find(job)
-                documents[named.name] = None if stored is None else stored.document
+                documents[name] = None if stored is None else stored.document
         return PastWindow(str(window), documents, charged)
 
 

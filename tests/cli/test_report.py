@@ -261,6 +261,31 @@ def test_a_dry_run_ends_with_the_status_of_the_run(
     assert run(*asked, "2025-W03").status == 2
 
 
+def test_a_dry_run_as_json_where_no_window_is_run(shop: Shop, run: outcome_of) -> None:
+    """It is too early for all, before the grant and after it; then the budget is exhausted by others."""
+    shop.schedule |= {"runs": 4, "ready": "{window}.done", "start": "2025-W02"}
+    shop.write()
+    asked = ["report", "jobs.toml", "--window", "2025-W02"]
+    early = run(*asked, "--dry-run", "--format", "json")
+    found = json.loads(early.out)
+    assert problems("report_dry_run", found) == []
+    assert (early.status, found["jobs"], found["unit"], found["granted"]) == (4, [], None, False)
+    assert (found["to_charge"]["epsilon"], found["windows"]["left_afterwards"]) == (0, 4)
+    assert "there is no '2025-W02.done'" in found["windows"]["waiting"]
+    assert "No window is run; " in run(*asked, "--dry-run").out
+    early = run(*asked)
+    assert (early.status, early.out, len(early.lines)) == (4, "", 1)
+    (shop.path / "2025-W02.done").touch()
+    ledger = dpmine.Ledger(shop.url)
+    total = ledger.grant("shop", epsilon=52000, delta="0.9", unit="customer").granted
+    dpmine.select([9], mechanism="exponential", epsilon=total.epsilon, unit="customer", ledger=ledger, dataset="shop")
+    exhausted = run(*asked, "--dry-run", "--format", "json")
+    found = json.loads(exhausted.out)
+    assert problems("report_dry_run", found) == []
+    assert (exhausted.status, found["jobs"], found["unit"]) == (3, [], "customer")
+    assert found["windows"]["rejected"].startswith("The budget of 'shop' does not allow this")
+
+
 def test_a_dry_run_as_json_without_a_schedule(batch: Folder, run: outcome_of) -> None:
     found = json.loads(run("report", "jobs.toml", "--dry-run", "--format", "json").out)
     assert problems("report_dry_run", found) == []
@@ -288,7 +313,7 @@ def test_too_early_for_a_window(tmp_path: Path, shop: Shop, run: outcome_of) -> 
     shop.write()
     for dry in ([], ["--dry-run"]):
         early = run("report", "jobs.toml", "--window", "2025-W03", *dry)
-        assert (early.status, early.out, len(early.lines)) == (4, "", 1)
+        assert (early.status, len(early.out.splitlines()), len(early.lines)) == (4, 3 * len(dry), 1)
         text = "2025-W02 is not run yet, and not charged: there is no 'done-2025-W02'. Nor is 2025-W03."
         assert early.lines == [f"dpmine: error: {text}"]
     assert not (tmp_path / "budget.db").exists()

@@ -156,12 +156,15 @@ def test_disjoint_windows_are_not_summed(shop: Shop) -> None:
     assert (forecast.to_charge.epsilon, forecast.to_charge.delta) == (spent.epsilon, spent.delta)
 
 
-def test_a_budget_that_does_not_hold_the_first_window_is_no_forecast(shop: Shop) -> None:
+def test_a_budget_that_does_not_hold_the_first_window_is_a_forecast_of_none(shop: Shop) -> None:
     nearly_spent(shop)
     spent = Guarantee(Fraction(3000), Fraction(0), Neighbors.REPLACE_ONE, unit="customer")
     Ledger(shop.url).charge("shop", spent, job="other")
-    with pytest.raises(BudgetExceeded):
-        dpmine.report(shop.write(), shop.path / "page.html", window="2025-W13", dry_run=True)
+    forecast = dpmine.report(shop.write(), shop.path / "page.html", window="2025-W13", dry_run=True)
+    assert forecast.charges == ()
+    with pytest.raises(BudgetExceeded) as error:
+        dpmine.report(shop.write(), shop.path / "page.html", window="2025-W13")
+    assert str(forecast).splitlines()[0] == str(error.value)
 
 
 @pytest.mark.parametrize(("spent", "left", "affordable"), [(0, 48, 48), (47000, 48, 1), (47999, 48, 0), (49000, 49, 0)])
