@@ -29,16 +29,7 @@ from dpmine.options.tables import as_keys
 from dpmine.reporting.checked_batch import Batch, Step
 from dpmine.reporting.history import Charges
 from dpmine.reporting.jobs.schedule import leaving_out
-from dpmine.reporting.store import (
-    BEGUN,
-    BEGUN_BEFORE,
-    CHARGED,
-    NOT_STORED,
-    UNREAD_BEFORE,
-    UNREADABLE,
-    UNSTORED,
-    Stored,
-)
+from dpmine.reporting.store import BEGUN, CHARGED, UNREADABLE, UNSTORED, Stored
 from dpmine.reporting.terms import (
     CHANGED,
     common_unit,
@@ -337,8 +328,7 @@ def _outcome(
     if step.stored is not None:
         return JobOutcome(step.job, step.guarantee, step.stored, reused=True)
     if step.failed:
-        why = UNREAD_BEFORE if UNREADABLE in store.marks(step.job) else store.why_charged(step.job)
-        return JobOutcome(step.job, step.guarantee, None, error=BadData(why if step.job.key else BEGUN_BEFORE))
+        return JobOutcome(step.job, step.guarantee, None, error=BadData(store.why_lost(step.job)))
     progress(0.0)
     before = _budget(account.ledger, account.dataset)
     marked = store.marks(step.job)
@@ -348,11 +338,9 @@ def _outcome(
     except Exception as error:  # noqa: BLE001 - the others' results must not be lost with this one
         charged = before is None or before != _budget(account.ledger, account.dataset)
         if isinstance(error, AlreadyCharged):  # by another run, whose result is not here
-            error, charged = BadData(store.why_charged(step.job)), False
+            error, charged = BadData(store.why_lost(step.job)), False
         if charged and step.job.key and stops_later_windows(step.job, error):
             store.remember(step.job, UNREADABLE)
-        elif charged and UNREADABLE in marked:  # its input could be read this time
-            store.remember(step.job, CHARGED)
         if not (charged or marked):  # else the mark stays, against a second charge
             with suppress(OSError):  # the error that is reported matters more
                 store.forget(step.job)
@@ -370,7 +358,7 @@ def _step(job: Job, store: ResultsFolder, charges: Charges, budget: Budget | Non
         return Step(job, stored.guarantee, Amount.settled(stored.guarantee), stored)
     marks = set() if retry else store.marks(job)
     if UNSTORED in marks:
-        raise BadData(NOT_STORED)
+        raise BadData(store.why_lost(job))
     if not job.guarantee.private:
         raise NotPrivate("a report has private results only; leave out what is not.")
     # What was begun may not have been charged, and of recurring jobs the ledger knows.

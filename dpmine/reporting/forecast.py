@@ -9,6 +9,7 @@ from dpmine.errors import BadData, BudgetExceeded, NotReady
 from dpmine.ledger.budget import Amount, composed, in_part, name_and_part
 from dpmine.markup import ShownAsText
 from dpmine.privacy import short
+from dpmine.reporting.jobs.schedule import retrying
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,10 +100,10 @@ class WindowsForecast(ShownAsText):
 def raise_foreseen(checked: Batch | WindowsForecast) -> None:
     """The error with which a run would end that does what was forecast; as `Report.raise_failures`."""
     batches = checked.batches if isinstance(checked, WindowsForecast) else (checked,)
-    if failed := [repr(step.job.name) for batch in batches for step in batch.steps if step.failed]:
+    if failed := [step.job for batch in batches for step in batch.steps if step.failed]:
         raise BadData(
-            f"{', '.join(failed)}: begun before, without a result. To run it again, which is charged once more, give "
-            "`retry=True`."
+            f"{', '.join(repr(job.name) for job in failed)}: begun before, without a result. To run it again, which is "
+            f"charged once more, give {retrying(failed)}."
         )
     if not isinstance(checked, WindowsForecast):
         return

@@ -20,6 +20,7 @@ from dpmine.markup import json_text, without_passwords
 from dpmine.models.model_file import read_guarantee
 from dpmine.reporting.document import Altered, Document
 from dpmine.reporting.jobs.job import key_of
+from dpmine.reporting.jobs.schedule import retrying
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
@@ -50,22 +51,26 @@ UNREADABLE = ".unreadable"
 """Marks a recurring job that was charged, and then could not read its input."""
 _AFTER_CHARGE = frozenset({CHARGED, UNSTORED, UNREADABLE})
 _MARKS = _AFTER_CHARGE | {BEGUN}
-BEGUN_BEFORE = (
+_BEGUN_BEFORE = (
     "it was begun before and came to no result, and the ledger may have a charge for it (dpmine ledger history): "
-    "change the job, or give `retry=True` to run it again, which is charged again."
+    "change the job, or give {again} to run it again, which is charged again."
 )
-CHARGED_BEFORE = (
+_CHARGED_BEFORE = (
+    "the ledger has a charge for it, and no result: it stopped after the charge. To run it again, which is charged "
+    "again, give {again}."
+)
+_CHARGED_SOMEWHERE = (
     "the ledger has a charge for it, and the results folder no result: it stopped after the charge, or another machine "
-    "has the result. Copy that result into the folder (`results=…`), or give `retry=True` to run it again, which is "
+    "has the result. Copy that result into the folder (`results=…`), or give {again} to run it again, which is "
     "charged again."
 )
-UNREAD_BEFORE = (
-    "it was charged, and an input could not be read. Repair the input, then give `retry=True` to run it again, which "
+_UNREAD_BEFORE = (
+    "it was charged, and an input could not be read. Repair the input, then give {again} to run it again, which "
     "is charged again."
 )
-NOT_STORED = (
+_NOT_STORED = (
     "it was charged and came to a result that could not be stored, so only the page of that run has it. Keep that page "
-    "and leave the job out, or give `retry=True` to run it again, which is charged again."
+    "and leave the job out, or give {again} to run it again, which is charged again."
 )
 
 
@@ -305,22 +310,25 @@ class ResultsFolder:
                 path.replace(path.with_suffix(mark))
 
     def remember_charge(self, job: Job) -> None:
-        """A job that was begun has been charged; what an earlier attempt left says so already, and stays."""
-        if self.marks(job) == {BEGUN}:
+        """A job that was begun has been charged; of an earlier attempt it matters only that its result was shown."""
+        if UNSTORED not in self.marks(job):
             self.remember(job, CHARGED)
 
     def _marked(self, job: Job) -> list[Path]:
         return [path for path in self.folder.glob(f"*-{job.digest}.*") if path.suffix in _MARKS]
 
-    def why_charged(self, job: Job) -> str:
-        """What to do about a recurring job that was charged and has no result here; the ledger has those of others."""
-        if self.shared is None:
-            return CHARGED_BEFORE
-        window = f"`window='{job.scheduled.window}'` with " if job.scheduled and job.in_window else ""
-        return (
-            "the ledger has a charge for it, and no result: it stopped after the charge. To run it again, which is "
-            f"charged again, give {window}`retry=True`."
-        )
+    def why_lost(self, job: Job) -> str:
+        """Why a job that was begun has no result here, and what to do; the ledger may have those of other machines."""
+        marks = self.marks(job)
+        if UNSTORED in marks:
+            said = _NOT_STORED
+        elif not job.key:
+            said = _BEGUN_BEFORE
+        elif UNREADABLE in marks:
+            said = _UNREAD_BEFORE
+        else:
+            said = _CHARGED_BEFORE if self.shared else _CHARGED_SOMEWHERE
+        return said.format(again=retrying([job]))
 
     def _path(self, job: Job) -> Path | None:
         return next(iter(sorted(self.folder.glob(f"*-{job.digest}{_JSON}"))), None)

@@ -17,7 +17,7 @@ from dpmine.reporting.forecast import WindowsForecast
 from dpmine.reporting.history import Charges, PastWindow, Timeline
 from dpmine.reporting.jobs.job import ONCE
 from dpmine.reporting.jobs.ready import CLOCK, NEWER_FILE, names_window, require_places
-from dpmine.reporting.jobs.schedule import Kept, Missed, Window, leaving_out
+from dpmine.reporting.jobs.schedule import Kept, Missed, Window, leaving_out, retrying
 from dpmine.reporting.recurring import Recurring
 from dpmine.reporting.store import UNREADABLE
 from dpmine.reporting.terms import require_no_loss
@@ -218,7 +218,7 @@ class WindowRun:
         if not lost:
             return ""
         names = ", ".join(repr(job.name) for _, job in lost)
-        again = _again(dict.fromkeys(window for window, _ in lost))
+        again = retrying(job for _, job in lost)
         return (
             f"Charged without a result: {names}. To run a window again, which is charged once more: {again}. To leave "
             "one out for good, write skip in [schedule]."
@@ -251,13 +251,13 @@ class WindowRun:
         where there is a mark alone: another machine may have run the window again.
         """
         marked = [each for each in self._charged_jobs() if UNREADABLE in self.store.marks(each[1])]
-        unreadable = list(dict.fromkeys(window for window, job in marked if not self._is_stored(job)))
+        lost = [each for each in marked if not self._is_stored(each[1])]
+        unreadable = list(dict.fromkeys(window for window, _ in lost))
         if not unreadable or (retry and self.window in unreadable):
             return ""
-        again = _again(unreadable)
         return (
-            f"{unreadable[0]} was charged, and an input could not be read. Repair the input, then give {again}, which "
-            f"is charged once more. Or {leaving_out(unreadable)}"
+            f"{unreadable[0]} was charged, and an input could not be read. Repair the input, then give "
+            f"{retrying(job for _, job in lost)}, which is charged once more. Or {leaving_out(unreadable)}"
         )
 
     def _is_stored(self, job: Job) -> bool:
@@ -389,11 +389,6 @@ def _first(outcome: JobOutcome, others: Sequence[Report]) -> JobOutcome:
         return outcome
     attempts = [each for report in others for each in report.outcomes if each.job.key == outcome.job.key]
     return next((each for each in attempts if each.result is not None or each.charged), outcome)
-
-
-def _again(windows: Iterable[Window]) -> str:
-    """What to type, to run them once more."""
-    return ", or ".join(f"`window='{window}'` with `retry=True`" for window in windows)
 
 
 def _rejection(window: Window, error: BudgetExceeded) -> str:

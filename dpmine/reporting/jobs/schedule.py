@@ -61,6 +61,12 @@ def leaving_out(windows: Iterable[object]) -> str:
     return f"leave it out for good: skip = [{names}] in [schedule]."
 
 
+def retrying(jobs: Iterable[Job]) -> str:
+    """What to type, to run jobs that were charged once more, each for its window."""
+    windows = (f"`window='{job.scheduled.window}'` with " if job.scheduled and job.in_window else "" for job in jobs)
+    return ", or ".join(f"{window}`retry=True`" for window in dict.fromkeys(windows))
+
+
 class Missed(StrEnum):
     """What a run does about earlier windows that were never charged."""
 

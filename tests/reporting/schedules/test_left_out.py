@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
@@ -15,7 +16,7 @@ from dpmine.errors import BadData, BadParameter, BudgetExceeded, FailedPass, Unr
 from dpmine.ledger.ledger import Ledger
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.batch import stops_later_windows
-from dpmine.reporting.forecast import WindowsForecast
+from dpmine.reporting.forecast import WindowsForecast, raise_foreseen
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.jobs.job import Scheduled
 from dpmine.reporting.store import BEGUN, CHARGED, UNREADABLE, ResultsFolder
@@ -43,6 +44,10 @@ def marks(shop: Shop) -> list[str]:
 
 def crash(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
+
+
+def full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "")
 
 
 def damage(shop: Shop) -> bytes:
@@ -88,9 +93,8 @@ def test_a_retry_that_cannot_read_either_stops_later_windows(shop: Shop) -> None
     assert shop.charged == ["2025-W02", "2025-W02"]
 
 
-@pytest.mark.parametrize("place", ["dpmine.reporting.jobs.itemsets.TopItemsetJob.run", "dpmine.itemsets.top.answer"])
-def test_a_retry_that_is_killed_leaves_one_story(shop: Shop, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
-    """Before or after its charge: each window says that the input could not be read, and nothing is charged."""
+def killed_retry(shop: Shop, monkeypatch: pytest.MonkeyPatch, place: str) -> list[str]:
+    """The marks after a window whose input could not be read, is repaired, and is killed there when it is retried."""
     content = damage(shop)
     shop.fails("2025-W02")
     (shop.path / "sales.parquet").write_bytes(content)
@@ -98,15 +102,49 @@ def test_a_retry_that_is_killed_leaves_one_story(shop: Shop, monkeypatch: pytest
         patch.setattr(place, crash)
         with pytest.raises(KeyboardInterrupt):
             shop.run("2025-W02", retry=True)
-    assert marks(shop) == [UNREADABLE]
+    return marks(shop)
+
+
+def test_a_retry_that_is_killed_after_its_charge_has_another_reason(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert killed_retry(shop, monkeypatch, "dpmine.itemsets.top.answer") == [CHARGED]
+    assert "it stopped after the charge" in shop.fails("2025-W02").__notes__[0]
+    assert "Charged without a result: 'Pairs 2025-W02'" in shop.run("2025-W03").lost
+    assert shop.charged == ["2025-W02", "2025-W02", "2025-W03"]
+
+
+def test_a_retry_that_is_killed_before_its_charge_leaves_one_story(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each window says that the input could not be read and what to type, and nothing is charged."""
+    assert killed_retry(shop, monkeypatch, "dpmine.reporting.jobs.itemsets.TopItemsetJob.run") == [UNREADABLE]
     charged = shop.charged
-    said = "was charged, and an input could not be read. Repair the input, then give"
+    said = "was charged, and an input could not be read. Repair the input, then give `window='2025-W02'` with `retry="
     assert f"it {said}" in shop.fails("2025-W02").__notes__[0]
     assert f"2025-W02 {said}" in str(shop.fails("2025-W03"))
     assert shop.charged == charged
     shop.run("2025-W02", retry=True).raise_failures()
     assert marks(shop) == []
     shop.run("2025-W03").raise_failures()
+
+
+@pytest.mark.parametrize("store", ["ledger", "folder"])
+def test_what_to_type_names_the_window(shop: Shop, monkeypatch: pytest.MonkeyPatch, store: str) -> None:
+    """After a result that could not be stored, and after a crash, in a run and a dry run."""
+    shop.results = {"store": store}
+    with monkeypatch.context() as patch:
+        patch.setattr("dpmine.reporting.store.parquet_bytes", full)
+        shop.run("2025-W02")
+    typed = "give `window='2025-W02'` with `retry=True`"
+    with pytest.raises(BadData, match=f"only the page of that run has it.* {typed}"):
+        shop.run("2025-W02")
+    with monkeypatch.context() as patch:
+        patch.setattr("dpmine.itemsets.top.answer", lambda *_, **__: 1 / 0)
+        shop.run("2025-W03")
+    typed = typed.replace("W02", "W03")
+    assert typed in shop.fails("2025-W03").__notes__[0]
+    forecast = dpmine.report(shop.write(), shop.path / "page.html", window="2025-W03", dry_run=True)
+    with pytest.raises(BadData, match=typed):
+        raise_foreseen(forecast)
 
 
 def test_a_retry_that_reads_the_input_and_fails_stops_no_other_window(
