@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadLedger, BadParameter, DpmineError
+from dpmine.ledger.dry_run import DryLedger
 from dpmine.privacy import ExPostGuarantee
 
 if TYPE_CHECKING:

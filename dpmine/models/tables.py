@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from dpmine.ledger.charging import Charge
 
-
 _MOST_NAMED = 20  # columns in a message
 _TRUTHS = {"true": True, "false": False, "True": True, "False": False}
 
@@ -312,9 +311,8 @@ def fit_table(
     _require_apart(features, label)
     units = [units] if isinstance(units, str) else units
     numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
-    name, charges = unit_name(units), list[Charge | None]()
-    learner = getattr(estimator, "estimator", estimator)  # of a search
-    any_label = getattr(learner, "classes", None) is not None
+    charges: list[Charge | None] = []
+    any_label = getattr(getattr(estimator, "estimator", estimator), "classes", None) is not None  # of a search, too
     prepare = estimator.charge if any_label or not labels else estimator.require_budget
     columns = read_columns(
         data,
@@ -324,7 +322,7 @@ def fit_table(
         asserted=None if units or estimator.unit == ROW else estimator.unit,
         any_label=any_label,
         progress=progress,
-        ready=lambda: charges.append(prepare(features, units=name)),
+        ready=lambda: charges.append(prepare(features, units=unit_name(units))),
     )
     if len(columns[label]) < estimator.least_rows:
         raise BadData(NO_UNIT if units else "The file has no rows, and training needs some.")

@@ -20,7 +20,7 @@ from support.cases import every
 from support.command_line import outcome_of
 
 import dpmine
-from dpmine.ledger.charging import DryLedger, DryRun
+from dpmine.ledger.dry_run import DryLedger, DryRun
 from dpmine.models.tables import fit_table
 
 if TYPE_CHECKING:
