@@ -356,8 +356,7 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
 
     An interrupt leaves no temporary file. Raises UnreadableFile.
     """
-    from dpmine.errors import UnreadableFile
-    from dpmine.io.atomic import atomic_file
+    from dpmine.io.atomic import atomic_file, unwritable
 
     try:
         if _is_stream(path):
@@ -367,5 +366,5 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
         else:
             with atomic_file(path, guard=guard, ready=output_begins) as file:
                 yield file
-    except OSError:
-        raise UnreadableFile(f"Cannot write '{path}': is the disk full?") from None
+    except OSError as error:
+        raise unwritable(path, error) from None

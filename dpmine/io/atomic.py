@@ -49,10 +49,10 @@ def read_file(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def require_writable(target: Path, *, guard: Guard = no_guard) -> None:
-    """Raises OSError where `write_atomically` would fail now: no permission to write, no room on the disk."""
+def require_writable(target: Path, *, probe: bytes = _PROBE, guard: Guard = no_guard) -> None:
+    """Raises OSError where `write_atomically` would fail now: no permission to write, no room for `probe`."""
     with _temporary(target, guard) as temporary, _created(temporary) as file:
-        file.write(_PROBE)
+        file.write(probe)
 
 
 def write_atomically(
@@ -154,8 +154,8 @@ def write_picture(figure: Figure, path: str | Path, title: str) -> None:
         figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else None)
     try:
         write_atomically(target.resolve(), _titled(picture.getvalue(), title) if kind == "svg" else picture.getvalue())
-    except OSError:
-        raise unwritable(target) from None
+    except OSError as error:
+        raise unwritable(target, error) from None
 
 
 def _titled(drawing: bytes, title: str) -> bytes:
@@ -177,21 +177,27 @@ def writable_target(path: Path, *, guard: Guard = no_guard) -> Path:
     """
     try:
         found = path.resolve()
-        writable = os.access(found.parent, os.W_OK | os.X_OK) and found.parent.is_dir()
-        if writable and (found.is_file() or not os.path.lexists(found)):  # no folder, device, pipe or circle of links
-            _require_no_database(found)
-            require_writable(found, guard=guard)
-            return found
+        if os.path.lexists(found) and not found.is_file():  # a folder, a device, a pipe or a circle of links
+            raise unwritable(path)
+        _require_no_database(found)
+        require_writable(found, guard=guard)
     except UnreadableFile:
         raise
-    except (OSError, RuntimeError):  # too long a name; before Python 3.13 links in a circle, too
-        pass
-    raise unwritable(path)
+    except (OSError, RuntimeError) as error:  # before Python 3.13 links in a circle, too
+        raise unwritable(path, error) from None
+    return found
 
 
-def unwritable(path: Path) -> UnreadableFile:
-    """The error for a file that cannot be written."""
-    return UnreadableFile(f"Cannot write to '{path}': name a file in a folder that exists, is writable and has room.")
+def unwritable(
+    path: Path,
+    error: Exception | None = None,
+    *,
+    advice: str = "name a file in a folder that exists, is writable and has room",
+) -> UnreadableFile:
+    """The error for a file or folder that cannot be written, with the system's sentence for the number of `error`."""
+    number = getattr(error, "errno", None)
+    reason = f" ({os.strerror(number)})" if number else ""
+    return UnreadableFile(f"Cannot write to '{path}'{reason}: {advice}.")
 
 
 def database_files(url: object, name: str = "the ledger") -> dict[str, str]:

@@ -228,8 +228,8 @@ def report(
     content = render(done).encode()
     try:
         write_atomically(prepared.page, content)
-    except OSError:
-        raise unwritable(output_file) from None
+    except OSError as error:
+        raise unwritable(output_file, error) from None
     if evidence_folder is not None:
         write_evidence(done, prepared.store, content, evidence_folder)
     done.raise_failures()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from dpmine.errors import BadData, BadLedger, BadParameter, UnreadableFile
 from dpmine.io.arrow import parquet_bytes
-from dpmine.io.atomic import read_file, write_atomically
+from dpmine.io.atomic import read_file, require_writable, unwritable, write_atomically
 from dpmine.ledger.budget import name_and_part
 from dpmine.markup import json_text, without_passwords
 from dpmine.models.model_file import read_guarantee
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 _FORMAT = "dpmine job result"
 _MARK = "dpmine job begun"
 _LOCK = ".dpmine.lock"
-_PROBE = ".dpmine.probe"
 _ROOM = ".dpmine.room"
 _RESERVED = 2**21  # bytes, more than the results of nearly all jobs take
 _FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -112,8 +110,7 @@ class ResultsFolder:
         try:
             self.folder.mkdir(exist_ok=True)
             lock.acquire()
-            write_atomically(self.folder / _PROBE, b"")
-            (self.folder / _PROBE).unlink()
+            require_writable(self.folder / _LOCK, probe=b"")
         except Timeout:
             raise UnreadableFile(f"Another run works in '{self.folder}': wait for it, or give `results=…`.") from None
         except OSError as error:
@@ -123,8 +120,10 @@ class ResultsFolder:
     def require_usable(self, page: Path) -> None:
         """Raises UnreadableFile where the folder could not be made or written, or a page would lie among results."""
         place = self.folder if self.folder.exists() else self.folder.parent
-        if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-            raise _unwritable(self.folder)
+        try:
+            require_writable(place / _LOCK, probe=b"")
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
         if page.parent == self.folder.resolve():
             raise UnreadableFile(f"'{page.name}' would lie among the results: write the page elsewhere (-o).")
 
@@ -368,26 +367,7 @@ def _seal(entry: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
 
 
-_REASONS = {
-    errno.EROFS: "it is read-only",
-    errno.EACCES: "this user may not",
-    errno.EPERM: "this user may not",
-    errno.ENOENT: "the folder that it lies in does not exist",
-    errno.ENOTDIR: "a part of its path is a file",
-    errno.EEXIST: "it is a file",
-}
-
-
-def _unwritable(folder: Path, error: OSError | None = None) -> UnreadableFile:
-    if error is not None and error.errno in _FULL:
+def _unwritable(folder: Path, error: OSError) -> UnreadableFile:
+    if error.errno in _FULL:
         return UnreadableFile(f"The disk of '{folder}' is full: free some space, then run the same command again.")
-    return UnreadableFile(
-        f"Cannot write to '{folder}'{_why(folder, error)}: name a folder that can be written with `results=…`."
-    )
-
-
-def _why(folder: Path, error: OSError | None) -> str:
-    """The system's reason, as far as it is known."""
-    missing = error is None and not folder.parent.is_dir()
-    reason = _REASONS.get(errno.ENOENT if missing else getattr(error, "errno", 0))
-    return f" ({reason})" if reason else ""
+    return unwritable(folder, error, advice="name a folder that can be written with `results=…`")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -124,15 +125,16 @@ def test_a_writing_error_is_told() -> None:
 
 def test_folder_without_the_right_to_write(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
     """Seen before the work is done; or only after it, as on a full or mounted-read-only disk."""
-    with monkeypatch.context() as before:
-        before.setattr(os, "access", lambda *_: False)
-        assert "Cannot write to 'out.json'" in assert_one_error(run(*SALES, "-o", "out.json"))
 
     def refuse(*_: object, **__: object) -> None:
-        raise PermissionError
+        raise PermissionError(errno.EACCES, CANARY)
 
-    monkeypatch.setattr(os, "fdopen", refuse)
-    assert "Cannot write" in assert_one_error(run(*SALES, "-o", "out.json"))
+    said = "out.json' (Permission denied): name a file"
+    with monkeypatch.context() as before:
+        before.setattr("dpmine.io.atomic.require_writable", refuse)
+        assert said in assert_one_error(run(*SALES, "-o", "out.json"))
+    monkeypatch.setattr("dpmine.io.atomic.Path.replace", refuse)
+    assert said in assert_one_error(run(*SALES, "-o", "out.json"))
     assert not Path("out.json").exists()
 
 

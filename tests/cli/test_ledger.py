@@ -122,10 +122,12 @@ def test_unusable_ledgers_are_status_2(run: outcome_of, name: str, arguments: tu
 @pytest.mark.parametrize("name", RUNS)
 def test_a_full_disk_for_the_output_costs_nothing(run: outcome_of, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     def full(*_arguments: object, **_options: object) -> None:
-        raise OSError(28, "No space left")
+        raise OSError(28, SECRET)
 
     monkeypatch.setattr("dpmine.io.atomic._created", full)
-    assert "is writable and has room" in assert_one_error(run(*RUNS[name], *SHOP, "-o", "result.json"))
+    assert "Cannot write to 'result.json' (No space left on device): name a file" in assert_one_error(
+        run(*RUNS[name], *SHOP, "-o", "result.json")
+    )
     assert shown(run)[0]["spent"]["epsilon"] == 0
 
 

@@ -156,7 +156,9 @@ def test_retry(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 BAD = [
-    (["jobs.toml", "-o", "none/report.html"], "Cannot write to 'none/report.html'"),
+    (["jobs.toml", "-o", "none/report.html"], "Cannot write to 'none/report.html' (No such file or directory)"),
+    (["jobs.toml", "-o", "jobs.toml/report.html"], "Cannot write to 'jobs.toml/report.html' (Not a directory)"),
+    (["jobs.toml", "--evidence", "none/kept"], "Cannot write to 'none/kept' (No such file or directory)"),
     (["jobs.toml", "-o", "sales.parquet"], "--output names one of the input files"),
     (["jobs.toml", "-o", "jobs.toml"], "--output names the job file"),
     (["jobs.toml", "-o", "report.pdf"], "The page is HTML only: end its name in .html"),
@@ -164,7 +166,7 @@ BAD = [
     (["jobs.toml", "--results", ".", "-o", "report.html"], "would lie among the results"),
     (
         ["jobs.toml", "--results", "none/kept"],
-        "Cannot write to 'none/kept' (the folder that it lies in does not exist)",
+        "Cannot write to 'none/kept' (No such file or directory): name a folder that can be written with --results.",
     ),
 ]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData, BadParameter, UnreadableFile
-from dpmine.io.atomic import no_guard, read_file
+from dpmine.io.atomic import no_guard, read_file, require_writable, unwritable
 from dpmine.ledger.ledger import Ledger
 from dpmine.markup import json_text, without_passwords
 from dpmine.reporting.document import Document
@@ -93,9 +93,10 @@ def require_possible(folder: Path, job_file: JobFile) -> None:
         raise UnreadableFile(
             f"'{folder}' exists, and evidence is never written over: name a new folder (`evidence=…`)."
         )
-    parent = folder.absolute().parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise _unwritable(folder)
+    try:
+        require_writable(folder, probe=b"")
+    except OSError as error:
+        raise _unwritable(folder, error) from None
 
 
 def write_evidence(report: Report, store: ResultsFolder, page: bytes, folder: Path, *, guard: Guard = no_guard) -> str:
@@ -120,8 +121,8 @@ def write_evidence(report: Report, store: ResultsFolder, page: bytes, folder: Pa
             manifest = _manifest(temporary)
             _write(temporary, {MANIFEST: manifest})
             temporary.rename(folder)
-        except OSError:
-            raise _unwritable(folder) from None
+        except OSError as error:
+            raise _unwritable(folder, error) from None
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     return hashlib.sha256(manifest).hexdigest()
@@ -245,5 +246,5 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
             os.fsync(file.fileno())
 
 
-def _unwritable(folder: Path) -> UnreadableFile:
-    return UnreadableFile(f"Cannot write to '{folder}': name a new folder where there is room (`evidence=…`).")
+def _unwritable(folder: Path, error: OSError) -> UnreadableFile:
+    return unwritable(folder, error, advice="name a new folder where there is room (`evidence=…`)")
