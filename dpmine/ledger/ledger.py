@@ -15,7 +15,7 @@ from dpmine.ledger import records
 from dpmine.ledger.budget import WHOLE, Accounting, Amount, Budget, Parts, checked_name, name_and_part, whole_name
 from dpmine.ledger.database import Database
 from dpmine.ledger.records import Entry, ExportForm, Kind, dp_event, replayed
-from dpmine.ledger.results import key_mark, require_sealed
+from dpmine.ledger.results import key_mark, require_no_mark, require_sealed
 from dpmine.ledger.tables import require_own_schema
 from dpmine.markup import json_text
 from dpmine.parameters import Number, below_one, exact_number, named, positive, truth
@@ -135,10 +135,11 @@ class Ledger:
         """Charge the most that a run can need, before it reads data; of an ex-post guarantee, set the most aside.
 
         `dataset` may be a part, "dataset/part". `guarantee` is that of the run. `job` is for the history: words of the
-        tool, nothing read from data.
+        tool, nothing read from data, and no key of `once` in brackets at the end.
         Raises BudgetExceeded where it does not fit, and NotPrivate for a run without a guarantee. Raises BadParameter
         for a data set that was not granted, or one of another relation or unit.
         """
+        require_no_mark(job)
         return self._charge(dataset, guarantee, job)
 
     def _charge(self, dataset: str, guarantee: Guarantee, job: str, only_once: str = "") -> Receipt:
@@ -150,8 +151,7 @@ class Ledger:
             budget = self._found(connection, name)
             if only_once and records.charge_of(connection, name, part, only_once):
                 raise _charged_before(dataset, only_once)
-            after = _after(budget, name, part, guarantee)
-            after = records.append(connection, after, kind, part, amount, job=job)
+            after = records.append(connection, _after(budget, name, part, guarantee), kind, part, amount, job=job)
             _begun_charges[0] += 1  # here, so that it is known before it is on the disk
         return Receipt(name, part, after.entries)
 

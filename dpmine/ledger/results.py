@@ -119,6 +119,15 @@ def marked_key(job: str) -> str:
     return job[:-1].rpartition("[")[2] if job.endswith("]") and "[" in job else ""
 
 
+def require_no_mark(job: object) -> None:
+    """BadParameter for a job that ends as one that is charged once by a key: that key would count as charged."""
+    if isinstance(job, str) and marked_key(job):
+        raise BadParameter(
+            "job must not end in brackets, in which the history keeps the key of `Ledger.once`: use that, or other "
+            "words."
+        )
+
+
 def require_sealed(connection: Connection) -> None:
     """Raises BadLedger where a result is not as it was stored."""
     for row in connection.execute(select(RESULTS)).mappings():

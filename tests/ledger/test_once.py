@@ -76,6 +76,19 @@ def test_a_rejected_charge_leaves_the_key_free(ledger: Ledger) -> None:
     ledger.once("W1").charge("shop", COST, job="pairs")
 
 
+def test_words_of_a_job_are_no_key(ledger: Ledger) -> None:
+    """Without a key no charge may end as one that has it, or a window of a schedule could count as charged."""
+    ledger.grant("shop", epsilon=1)
+    with pytest.raises(BadParameter, match="job must not end in brackets"):
+        ledger.charge("shop", COST, job="pairs [2026-W48 0123456789abcdef]")
+    ledger.charge("shop", COST, job="pairs]")
+    ledger.once("2026-W48 0123456789abcdef").charge("shop", COST, job="pairs [x]")
+    assert [entry.job for entry in ledger.history("shop")[1:]] == [
+        "pairs]",
+        "pairs [x] [2026-W48 0123456789abcdef]",
+    ]
+
+
 @every("key", ["", "a\nb", "x" * 201, None])
 def test_keys_are_names(tmp_path: Path, key: object) -> None:
     with pytest.raises(BadParameter, match="key must be a printable name"):

@@ -119,7 +119,7 @@ def test_each_result_needs_the_charge_of_its_window(copy: Path) -> None:
     charge = Guarantee(Fraction(500), Fraction(1, 2000), Neighbors.REPLACE_ONE, unit="customer")
     jobs = [entry["job"] for entry in read(copy, "ledger.json")["history"] if entry["kind"] == "charge"]
     for name in jobs[1:]:
-        ledger.charge("shop", charge, job=name)
+        ledger._charge("shop", charge, name)
     ledger.charge(
         "shop", Guarantee(Fraction(900), Fraction(1, 900), Neighbors.REPLACE_ONE, unit="customer"), job="more"
     )
@@ -153,7 +153,7 @@ def test_charges_of_other_runs_do_not_cover_a_window(copy: Path) -> None:
     ledger = dpmine.Ledger(f"sqlite:///{copy.parent}/other.db")
     ledger.grant("shop", epsilon=52000, delta="0.052", unit="customer")
     other = Guarantee(Fraction(5000), Fraction(5, 1000), Neighbors.REPLACE_ONE, unit="customer")
-    ledger.charge("shop", other, job="top-itemset [2025-W03 0123456789abcdef]")
+    ledger.once("2025-W03 0123456789abcdef").charge("shop", other, job="top-itemset")
     (copy / "ledger.json").write_bytes(evidence_folder._json(ledger.excerpt("shop")))
     resealed(copy)
     assert "ledger.json' is not as it was written" in refused(copy)
