@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import sqlite3
 import threading
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from dpmine.errors import BadLedger, NoLedger, NotReady
-from dpmine.io.atomic import file_identity, is_file
+from dpmine.ledger.files import LOGS, files_at, make_private, may_be_database, may_write, second_name
 from dpmine.ledger.read_only import opened_to_read
 from dpmine.ledger.tables import has_ledger, make_tables
 
@@ -38,7 +37,6 @@ _TURN = text("SELECT pg_try_advisory_lock(:number)")
 _SQLITE, _POSTGRES = "sqlite", "postgresql"
 _KINDS = "sqlite:///budget.db or postgresql://user@host/database"
 _READS = "dpmine_reads"
-_ESCAPED = re.compile(rb"\\([0-7]{3})")  # in the list of mounts: blanks and backslashes
 _TRANSACTIONS = threading.RLock()
 """Held by every transaction, and by a fork: a child that inherited an open connection would not own its locks."""
 _ENGINES: WeakSet[Engine] = WeakSet()
@@ -61,6 +59,7 @@ class Database:
     """A URL. A connection to a server is kept between transactions, not over a fork; one to a file never is.
 
     Whenever its last connection closes, an SQLite file holds all that was written: it may be copied, and put back.
+    Before that, it holds what was committed but for what a reader of an older state still needs to be in the log.
     """
 
     def __init__(self, url: str) -> None:
@@ -86,17 +85,20 @@ class Database:
         Raises BadLedger where there is no ledger and `create` is False, or where it cannot be read or written.
         """
         with self._explained():
-            engine, opened = self._connected(create=create), self._file()
-            with engine.begin() as connection:
-                self._require_one_name()  # no other name was given to the file before this transaction had its lock
-                if not has_ledger(connection):
-                    if not create:
-                        raise self._none()
-                    make_tables(connection)
-                yield connection
-                if self._file() != opened:
-                    moved = "was renamed, removed or replaced at the same time"
-                    raise BadLedger(f"The ledger at {self} cannot be used: its file {moved}. Nothing was run.")
+            engine, opened = self._connected(create=create), self._files("")
+            with engine.connect() as connection:
+                with connection.begin():
+                    self._require_one_name()  # no other name was given to the file before this transaction had its lock
+                    opened += self._files(*LOGS)  # which are there now
+                    if not has_ledger(connection):
+                        if not create:
+                            raise self._none()
+                        make_tables(connection)
+                    yield connection
+                    if self._files("", *LOGS) != opened:
+                        raise self._unusable("its file was renamed, removed or replaced at the same time")
+                if self._on_file:
+                    _empty_log(connection)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -147,15 +149,15 @@ class Database:
         """The engine of this process. An SQLite file is made by a grant only, not by looking for one."""
         if self._on_file and not create and not os.path.exists(str(self._url.database)):  # noqa: PTH110 (never raises)
             raise self._none()
-        if self._on_file and not _may_be_database(str(self._url.database)):
+        if self._on_file and not may_be_database(str(self._url.database)):
             raise BadLedger(f"The ledger at {self} cannot be opened: it is no file. Give the path of a file.")
         self._require_one_name()
         if self._on_file and create:
-            _make_private(str(self._url.database))
+            make_private(str(self._url.database))
         if self._on_file:
-            read_only = not _may_write(str(self._url.database))
+            read_only = not may_write(str(self._url.database))
             if read_only and not to_read:
-                raise BadLedger(f"The ledger at {self} cannot be used: it is read-only. Nothing was run.")
+                raise self._unusable("it is read-only")
             return _file_engine(self._url, read_only=read_only)
         if self._engine is None:
             self._engine = _server_engine(self._url)
@@ -163,15 +165,17 @@ class Database:
             finalize(self, self._engine.dispose)
         return self._engine
 
-    def _file(self) -> tuple[int, int] | str | None:
-        """Which file the path leads to: SQLite commits to the one that it opened. None for a server."""
-        return file_identity(str(self._url.database)) if self._on_file else None
+    def _files(self, *endings: str) -> list[tuple[int, int] | str]:
+        return files_at(str(self._url.database), *endings) if self._on_file else []
+
+    def _unusable(self, why: str) -> BadLedger:
+        return BadLedger(f"The ledger at {self} cannot be used: {why}. Nothing was run.")
 
     def _require_one_name(self) -> None:
         """Raises BadLedger for a file with two names: SQLite's lock and log are named after the path, so it had two."""
-        second = _second_name(str(self._url.database)) if self._on_file else ""
+        second = second_name(str(self._url.database)) if self._on_file else ""
         if second:
-            raise BadLedger(f"The ledger at {self} cannot be used: its file {second}. Nothing was run.")
+            raise self._unusable(f"its file {second}")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -180,9 +184,9 @@ class Database:
             with _TRANSACTIONS:
                 yield
         except (SQLAlchemyError, sqlite3.Error) as error:
-            raise BadLedger(f"The ledger at {self} cannot be used: {_reason(error)}. Nothing was run.") from None
+            raise self._unusable(_reason(error)) from None
         except UnicodeDecodeError:  # of the driver, about the words in a damaged schema
-            raise BadLedger(f"The ledger at {self} cannot be used: {_DAMAGED}. Nothing was run.") from None
+            raise self._unusable(_DAMAGED) from None
 
 
 def _checked(url: str) -> URL:
@@ -239,12 +243,6 @@ def _server_engine(url: URL) -> Engine:
     return engine
 
 
-def _may_write(path: str) -> bool:
-    """Whether this user may write the file, and others beside it; SQLite says why one that is not there is not made."""
-    real = os.path.realpath(path)
-    return not os.path.exists(real) or (os.access(real, os.W_OK) and os.access(Path(real).parent, os.W_OK))  # noqa: PTH110
-
-
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     """Every commit is on the disk before it returns; transactions begin where we say so."""
     connection.isolation_level = None
@@ -267,45 +265,10 @@ def _keep_log(connection: sqlite3.Connection) -> None:
             return
 
 
-def _may_be_database(path: str) -> bool:
-    """Whether there is a regular file or nothing: SQLite blocks on a pipe, and reads a device as an empty database."""
-    try:
-        return is_file(path)
-    except OSError:
-        return True
-
-
-def _second_name(path: str) -> str:
-    """How the file, links followed, comes to have another name, and what to do; "" where it has one, or is not there.
-
-    A hard link shows under both names. A file that is mounted shows where it is mounted: the other name is its own.
-    """
-    real = os.path.realpath(path)
-    with suppress(OSError):
-        if Path(real).stat().st_nlink > 1:
-            return "has a second name (a hard link): remove one of them, but not one with a -wal file beside it"
-        if os.fsencode(real) in _mount_points():
-            return "is mounted: mount the folder, not the file"
-    return ""
-
-
-def _mount_points() -> set[bytes]:
-    """Of this process, on Linux; os.path.ismount does not see files."""
-    try:
-        with Path("/proc/self/mountinfo").open("rb") as lines:
-            return {_ESCAPED.sub(lambda octal: bytes([int(octal[1], 8)]), line.split()[4]) for line in lines}
-    except OSError:
-        return set()
-
-
-def _make_private(path: str) -> None:
-    """A new file that its owner alone reads and writes; files that SQLite puts beside it get the same rights.
-
-    Links are followed: through a link to a missing file, SQLite would create that file readable by others.
-    Where this fails, so does opening the file, which is reported.
-    """
-    with suppress(OSError):
-        os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+def _empty_log(connection: Connection) -> None:
+    """Write what was committed into the file itself, while others have it open: a rename would leave the log behind."""
+    with suppress(sqlite3.Error), closing(connection.connection.cursor()) as cursor:
+        cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
 
 def _file_turn(url: URL, _name: str, stack: ExitStack) -> Callable[[], bool]:

@@ -8,7 +8,9 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from pathlib import Path
+from typing import Any
 
 import pytest
 from ledger.guarantees import guarantee
@@ -16,9 +18,6 @@ from ledger.guarantees import guarantee
 from dpmine.errors import BadLedger
 from dpmine.ledger import database, records
 from dpmine.ledger.ledger import Ledger
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_hard_link_is_rejected_under_both_names(file: Path, tmp_path: Path) -> None:
@@ -62,21 +61,26 @@ def test_a_link_that_is_made_before_the_lock_is_held(
         assert connection.execute("SELECT count(*) FROM dpmine_history").fetchone() == (1,)
 
 
-@pytest.mark.parametrize("name", ["budget.db", "link.db"])
-@pytest.mark.parametrize("change", ["renamed", "removed", "replaced"])
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [*product(["budget.db", "link.db"], ["renamed", "removed", "replaced"]), ("link.db", "linked elsewhere")],
+)
 def test_a_charge_is_undone_where_the_file_leaves_its_path(
-    change: str, name: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, change: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite would commit to the file that it opened, and another process find a ledger without the charge, or none."""
-    moved, other, append = tmp_path / "moved.db", tmp_path / "new.db", records.append
+    moved, other, link, append = *(tmp_path / each for each in ("moved.db", "new.db", "link.db")), records.append
     Ledger(f"sqlite:///{file}").grant("shop", epsilon=1)
     shutil.copy(file, other)
-    (tmp_path / "link.db").symlink_to(file)
+    link.symlink_to(file)
 
     def changing(*given: Any, **options: Any) -> Any:
-        file.unlink() if change == "removed" else file.rename(moved)
+        place = link if change == "linked elsewhere" else file
+        place.unlink() if change in {"removed", "linked elsewhere"} else place.rename(moved)
         if change == "replaced":
             other.rename(file)
+        elif change == "linked elsewhere":
+            link.symlink_to(other)
         return append(*given, **options)
 
     with monkeypatch.context() as patched:
@@ -87,6 +91,58 @@ def test_a_charge_is_undone_where_the_file_leaves_its_path(
         ledger = Ledger(f"sqlite:///{left}")
         assert not ledger.budget("shop").spent.epsilon
         ledger.charge("shop", guarantee("1"), job="")
+
+
+CHARGE = """
+import sys
+from dpmine.ledger.ledger import Ledger
+from ledger.guarantees import guarantee
+Ledger(sys.argv[1]).charge("shop", guarantee("1"), job="")
+"""
+
+
+def charge_in_another_process(file: Path) -> None:
+    place = Path(__file__).resolve().parents[1]
+    environment = {**os.environ, "PYTHONPATH": str(place)}
+    subprocess.run([sys.executable, "-c", CHARGE, f"sqlite:///{file}"], env=environment, timeout=60, check=True)
+
+
+def test_a_charge_is_undone_where_its_log_is_removed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As before a copy is restored. Locks are in a file beside it: another process would make new ones, and charge."""
+    ledger, append = Ledger(f"sqlite:///{file}"), records.append
+    ledger.grant("shop", epsilon=1)
+
+    def removing(*given: Any, **options: Any) -> Any:
+        for beside in ("-wal", "-shm"):
+            file.with_name(file.name + beside).unlink()
+        monkeypatch.setattr(records, "append", append)
+        charge_in_another_process(file)
+        return append(*given, **options)
+
+    monkeypatch.setattr(records, "append", removing)
+    with pytest.raises(BadLedger, match="renamed, removed or replaced"):
+        ledger.charge("shop", guarantee("1"), job="")
+    assert ledger.verify() == 2
+    assert not ledger.budget("shop").remaining.epsilon
+
+
+def test_a_charge_before_a_rename_is_in_the_file(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not in the log alone, which stays behind: another process had the file open when it was committed."""
+    ledger, append = Ledger(f"sqlite:///{file}"), records.append
+    ledger.grant("shop", epsilon=2)
+
+    def renaming(*given: Any, **options: Any) -> Any:
+        waiting.close()
+        file.rename(tmp_path / "moved.db")
+        return append(*given, **options)
+
+    with closing(sqlite3.connect(file)) as waiting:
+        assert waiting.execute("SELECT count(*) FROM dpmine_history").fetchone() == (1,)
+        charge_in_another_process(file)
+        monkeypatch.setattr(records, "append", renaming)
+        with pytest.raises(BadLedger, match="renamed, removed or replaced"):
+            ledger.charge("shop", guarantee("1"), job="")
+    assert Ledger(f"sqlite:///{tmp_path / 'moved.db'}").budget("shop").spent.epsilon == 1
 
 
 def test_a_file_may_be_renamed_between_charges(file: Path, tmp_path: Path) -> None:
