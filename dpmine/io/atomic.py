@@ -261,12 +261,15 @@ def _would_hold(name: str, new: str) -> bool:
 
 
 def file_identity(path: str | os.PathLike[str]) -> tuple[int, int] | str:
-    """What identifies a file: for one that exists the same for all its names, else its name."""
+    """What identifies a file: for one that exists the same for all its names, else its name.
+
+    The name also where a file system, such as some that Windows mounts, numbers no files: each has the number 0 there.
+    """
     try:
         found = os.stat(path)  # noqa: PTH116 - a text may be no path
     except (OSError, ValueError):
         return os.path.realpath(path)
-    return found.st_dev, found.st_ino
+    return (found.st_dev, found.st_ino) if found.st_ino else os.path.realpath(path)
 
 
 def _local_files(name: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from support.cases import every
 from support.command_line import assert_one_error, outcome_of
 
 import dpmine
+from dpmine.io.atomic import require_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,3 +111,27 @@ def test_two_outputs_are_two_files(run: outcome_of, arguments: list[str]) -> Non
 def test_a_page_is_not_written_over_the_input_of_a_stored_job(run: outcome_of) -> None:
     assert run("report", "jobs.toml", "-o", "report.html").status == 0
     assert "a file of its own" in assert_one_error(run("report", "jobs.toml", "-o", "sales.parquet"))
+
+
+def test_files_without_numbers_are_told_apart_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some file systems that Windows mounts give each file the number 0."""
+    paths = [tmp_path / name for name in ("a.json", "b.json")]
+    for path in paths:
+        path.touch()
+    status = os.stat
+    monkeypatch.setattr(os, "stat", lambda *given, **options: _Unnumbered(status(*given, **options)))
+    require_apart(dict(zip("ab", paths, strict=True)), [])
+    with pytest.raises(dpmine.BadParameter, match="a and b name the same file"):
+        require_apart({"a": paths[0], "b": tmp_path / "." / "a.json"}, [])
+
+
+class _Unnumbered:
+    """The status of a file, without its number."""
+
+    st_ino = 0
+
+    def __init__(self, status: os.stat_result) -> None:
+        self._status = status
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._status, name)
