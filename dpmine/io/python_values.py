@@ -8,9 +8,8 @@ becomes the text that `str` makes of it. Such items have the type `MIXED` until 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from decimal import Decimal
 from itertools import chain
 from numbers import Integral, Real
@@ -21,10 +20,9 @@ import pyarrow as pa
 
 from dpmine.errors import BadData, require_memory
 from dpmine.io.arrow import binary_array, integer_array, is_list, is_mixed, text_array
+from dpmine.silence import no_warnings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
 _INTEGER, _TEXT = b"\x00", b"\x01"
@@ -32,14 +30,6 @@ _SHIFT = 2**63  # makes every integer of 64 bits positive, so that digits are in
 _SHIFTED_DIGITS = 20
 _BYTES = (bytes, bytearray)
 _MISSING = {"NAType", "NaTType"}  # of pandas, which need not be installed
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Without the warnings of the user's objects: their text may be data, and one person's object may give one."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 def item_array(items: Sequence[object], owner: str) -> pa.Array:
@@ -88,7 +78,7 @@ def _coded(values: list[object]) -> tuple[pa.Array, list[bytes]]:
     return integer_array(np.fromiter(map(codes.__getitem__, keys), np.int64, len(keys))), list(codes)
 
 
-@_silent()
+@no_warnings
 def basket_lists(baskets: Iterable[object]) -> pa.Array:
     """Python baskets as lists of `MIXED`, missing ones null; missing items are left out.
 
@@ -107,7 +97,7 @@ def basket_lists(baskets: Iterable[object]) -> pa.Array:
     return _spread(pa.LargeListArray.from_arrays(integer_array(starts), items), rows)
 
 
-@_silent()
+@no_warnings
 def object_array(values: list[object], kind: pa.DataType) -> pa.Array:
     """A column that is declared as Python objects, each value read by itself as the type that the caller asks for.
 

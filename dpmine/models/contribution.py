@@ -8,7 +8,6 @@ Proof: docs/proofs/models/contribution_bounding.md.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -25,6 +24,7 @@ from dpmine.models.entries import Entries, Labels, entry_by_entry, is_hashable, 
 from dpmine.models.validation.procedure import random_order
 from dpmine.parameters import LEAST_PROBABILITY, whole
 from dpmine.privacy import ROW, ExPostGuarantee, SomeGuarantee, of_asserted_unit
+from dpmine.silence import no_warnings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -154,8 +154,7 @@ class Units:
         """
         import pandas as pd
 
-        with warnings.catch_warnings():  # of foreign classes, which are compared and hashed as they like
-            warnings.simplefilter("ignore")
+        with no_warnings:  # of foreign classes, which are compared and hashed as they like
             try:
                 codes, _ = pd.factorize(_entries(units))
             except Exception:  # noqa: BLE001 - the same

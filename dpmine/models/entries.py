@@ -7,7 +7,6 @@ in lists, have no common type, as one entry would change it.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -18,6 +17,7 @@ import pyarrow as pa
 
 from dpmine.errors import BadData
 from dpmine.io.python_values import as_number
+from dpmine.silence import no_warnings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -100,8 +100,7 @@ def as_numbers(X: Entries) -> Floats:
     Raises BadData by shapes and types alone, as `shape_of` and `require_numbers`.
     """
     require_numbers(X)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with no_warnings, np.errstate(all="ignore"):
         if isinstance(X, list | tuple):
             return _of_list(X, shape_of(X))
         if isinstance(X, np.ma.MaskedArray):

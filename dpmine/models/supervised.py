@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence, Sized
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -27,6 +25,7 @@ from dpmine.models.entries import (
     shape_of,
 )
 from dpmine.models.private_estimator import PrivateEstimator, Settings
+from dpmine.silence import no_warnings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -78,8 +77,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator[Settings]):  # type: i
     def _require_public(self, X: Entries, y: Entries, units: Entries) -> None:
         if self.classes is None:
             bounding = EVERY_ROW if units is None else Bounding(units=Units.of(units, "unit"))
-            with warnings.catch_warnings():  # the fit itself says what it makes of a column
-                warnings.simplefilter("ignore", DataConversionWarning)
+            with no_warnings:  # the fit itself says what it makes of a column
                 checked_labels(self, y, shape_of(X)[0], known=bounding.known)
 
     def __sklearn_tags__(self) -> Tags:
@@ -267,8 +265,7 @@ def _are(labels: Labels, classes: Labels, code: int) -> NDArray[np.bool_]:
     kinds = {labels.dtype.kind, classes.dtype.kind}
     if kinds <= set(_NUMERIC) or kinds == {"U"}:
         return np.asarray(labels == classes[code])
-    with warnings.catch_warnings():  # of classes that compare as they like
-        warnings.simplefilter("ignore")
+    with no_warnings:  # of classes that compare as they like
         return np.array([is_same(label, classes[code]) for label in labels], dtype=np.bool_)
 
 
@@ -319,8 +316,7 @@ def _require_discrete(labels: Labels) -> None:
     if labels.dtype.kind == "O" and any(is_missing(label) for label in labels):
         raise BadData("Input y contains NaN or missing labels: name the two classes, or drop those rows.")
     try:
-        with warnings.catch_warnings():  # they show shares of unique labels
-            warnings.simplefilter("ignore")
+        with no_warnings:  # they show shares of unique labels
             check_classification_targets(_entries(labels) if labels.dtype.kind == "O" else labels)
     except (ValueError, TypeError):
         raise BadData(

@@ -10,8 +10,7 @@ import re
 import signal
 import socket
 import sys
-import warnings
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -23,6 +22,7 @@ from weakref import WeakSet
 
 from dpmine.errors import BadData, BadParameter, DpmineError
 from dpmine.io.arrow import LONGEST_TEXT, is_text
+from dpmine.silence import Shared, no_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,10 +38,6 @@ _CONFIGURED = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "MASTER")
 _QUIET = {"spark.ui.showConsoleProgress": "false"}
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 _STARTING = RLock()
-_SILENCE = RLock()
-_silent_blocks: list[None] = []
-"""One for each thread that is inside: warnings and loggers belong to the process, so the last one restores them."""
-_restore = ExitStack()
 _PER_CORE = 4  # partitions of a shuffle
 _NO_PYSPARK = (
     "pyspark is not installed: pip install \"dpmine[spark]\" (and Java 17 or newer), or count with engine 'local'."
@@ -91,7 +87,7 @@ def spark_session(memory: int) -> SparkSession:
         return active
     _require_answers()
     try:
-        with _silent(), _STARTING:
+        with _silent, _STARTING:
             return _started(sql, memory)
     except DpmineError:
         raise
@@ -105,7 +101,7 @@ def spark_session(memory: int) -> SparkSession:
 def replacing(message: str = _FAILED, kind: type[DpmineError] = BadData) -> Iterator[None]:
     """Errors of Spark inside become `kind`, with this message and nothing of theirs."""
     try:
-        with _silent():
+        with _silent:
             yield
     except DpmineError:
         raise
@@ -142,7 +138,7 @@ def _is_foreign(error: Exception) -> bool:
 
 def _pyspark() -> Any:
     try:
-        with _silent():
+        with _silent:
             from pyspark import sql
     except ImportError:
         raise BadParameter(_NO_PYSPARK) from None
@@ -239,25 +235,9 @@ def _answers(address: tuple[str, int]) -> bool:
 
 
 @contextmanager
-def _silent() -> Iterator[None]:
-    """Pyspark warns of pandas versions, which nothing here uses, and logs the values of rows that fail."""
-    with _SILENCE:
-        if not _silent_blocks:
-            _restore.enter_context(_quiet())
-        _silent_blocks.append(None)
-    try:
-        yield
-    finally:
-        with _SILENCE:
-            _silent_blocks.pop()
-            if not _silent_blocks:
-                _restore.close()
-
-
-@contextmanager
 def _quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    """Pyspark warns of pandas versions, which nothing here uses, and logs the values of rows that fail."""
+    with no_warnings:
         from pyspark.logger import PySparkLogger
 
         loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
@@ -269,6 +249,7 @@ def _quiet() -> Iterator[None]:
             logger.disabled = disabled
 
 
+_silent = Shared(_quiet)
 _PROCESS = f"{gethostname()} {os.getpid()} {time_ns()}"
 _NUMBERS = count()
 _LIVE: WeakSet[KeptFrames] = WeakSet()

@@ -5,7 +5,6 @@ Proof: docs/proofs/models/hypothesis_classes.md, section "Lists".
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,6 +15,7 @@ from dpmine.errors import BadParameter
 from dpmine.models.entries import Floats, Labels, entry_by_entry, is_missing
 from dpmine.models.pac.hypothesis import Bools, Records, candidate_number
 from dpmine.selection.universes.dense import Dense
+from dpmine.silence import no_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -192,8 +192,7 @@ def _answers(predictor: Any, features: Floats) -> Labels | str:
     Its errors and warnings may quote data, so nothing is kept of them, nor of their place among causes.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with no_warnings:
             answers = getattr(predictor, "predict", predictor)(features.copy())
             return answers if isinstance(answers, np.ndarray) else entry_by_entry(answers)
     except NotFittedError:
@@ -219,8 +218,7 @@ def _equal(answers: Labels, label: object) -> Bools:
     """Where the answers are this label; nowhere, if they cannot be compared."""
     nowhere = np.zeros(len(answers), np.bool_)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with no_warnings:
             equal = np.asarray(answers == label)
     except Exception:  # noqa: BLE001 - objects may compare as they like
         return nowhere

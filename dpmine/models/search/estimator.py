@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
@@ -24,6 +23,7 @@ from dpmine.models.validation.procedure import random_split, train_size_of
 from dpmine.models.validation.terms import require_replace_one
 from dpmine.parameters import Number, below_one, positive, probability
 from dpmine.privacy import ROW, Guarantee, Neighbors
+from dpmine.silence import no_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -273,8 +273,7 @@ class PrivateSearchCV(Delegating, PrivateEstimator[SearchSettings]):
             score = settings.score(model if _has_result(model) else None, held_inputs, labels[held_out])
             return Scored(score.noisy(settings.run, bits=bits), score.unit, candidate, model)
 
-        with warnings.catch_warnings():  # those of runs that are not released would disclose something
-            warnings.simplefilter("ignore")
+        with no_warnings:  # those of runs that are not released would disclose something
             best = best_of(settings.stopping, run, lambda scored: scored.score, bits=bits)
         self.best_estimator_ = best.model
         self.best_params_ = dict(best.candidate)

@@ -6,7 +6,6 @@ record moves by a known amount.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,6 +24,7 @@ from dpmine.exact.reals import uniform_below
 from dpmine.models.entries import Entries, Floats, Labels, is_same, shape_of
 from dpmine.models.validation.terms import UNIT, fixed_point_mean
 from dpmine.parameters import named
+from dpmine.silence import no_warnings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -207,8 +207,7 @@ def require_terms(scoring: Callable[..., object], X: Entries, estimator: BaseEst
     classes = getattr(estimator, "classes", None)
     model = _Constant(np.arange(2) if classes is None else np.asarray(classes))
     zeros = _zeros(X)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with no_warnings:
         try:
             given = scoring(model, zeros, model.predict(zeros))
         except Exception:  # noqa: BLE001 - code of others may raise anything
