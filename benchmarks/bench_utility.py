@@ -59,11 +59,11 @@ SHARES = (Fraction(1, 10), Fraction(1, 5), Fraction(1, 3), Fraction(1, 2), Fract
 NEAR = 0.25  # a released support this near to the truth is of use
 FEW = 20  # units: a pair that fewer have is noise
 THREE_TENTHS = Fraction(3, 10)
-Task = tuple["Callable[[str, Plan], list[Measured]]", str]
+Task = tuple["Callable[[str, Extent], list[Measured]]", str]
 
 
 @dataclass(frozen=True)
-class Plan:
+class Extent:
     """How much is measured: k and ε; runs of the main table, of the others, beside OpenDP, and of cells with a target;
     choices that are timed."""
 
@@ -76,79 +76,79 @@ class Plan:
     times: int = 20
 
 
-FULL = Plan()
-QUICK = Plan((10, 100), (THREE_TENTHS, Fraction(1)), runs=3, others=2, runs_beside=3, runs_of_targets=5, times=5)
+FULL = Extent()
+QUICK = Extent((10, 100), (THREE_TENTHS, Fraction(1)), runs=3, others=2, runs_beside=3, runs_of_targets=5, times=5)
 
 
-def replaced(name: str, plan: Plan) -> list[Measured]:
-    return without_catalogue(name, plan, Neighbors.REPLACE_ONE)
+def replaced(name: str, extent: Extent) -> list[Measured]:
+    return without_catalogue(name, extent, Neighbors.REPLACE_ONE)
 
 
-def removed(name: str, plan: Plan) -> list[Measured]:
-    return without_catalogue(name, plan, Neighbors.ADD_REMOVE)
+def removed(name: str, extent: Extent) -> list[Measured]:
+    return without_catalogue(name, extent, Neighbors.ADD_REMOVE)
 
 
-def without_catalogue(name: str, plan: Plan, neighbors: Neighbors) -> list[Measured]:
+def without_catalogue(name: str, extent: Extent, neighbors: Neighbors) -> list[Measured]:
     """All ways for items that nobody published, and OpenDP with the items it finds."""
     case = case_of(name)
     if case is None:
         return []
-    wanted = settings(plan, neighbors)
+    wanted = settings(extent, neighbors)
     if name == "customers":
         wanted.append(Setting(50, Fraction(2), neighbors))
-    own = chain.from_iterable(unknown("unknown", case, setting, plan.runs) for setting in wanted)
-    return [*own, *peers.by_found_items("unknown", case, wanted, plan.runs)]
+    own = chain.from_iterable(unknown("unknown", case, setting, extent.runs) for setting in wanted)
+    return [*own, *peers.by_found_items("unknown", case, wanted, extent.runs)]
 
 
-def settings(plan: Plan, neighbors: Neighbors = Neighbors.REPLACE_ONE) -> list[Setting]:
-    return [Setting(k, epsilon, neighbors) for k, epsilon in product(plan.counts, plan.epsilons)]
+def settings(extent: Extent, neighbors: Neighbors = Neighbors.REPLACE_ONE) -> list[Setting]:
+    return [Setting(k, epsilon, neighbors) for k, epsilon in product(extent.counts, extent.epsilons)]
 
 
 def grid(section: str, case: Case, methods: list[Method], wanted: list[Setting], runs: int) -> list[Measured]:
     return [measure(section, case, method, setting, runs) for method, setting in product(methods, wanted)]
 
 
-def public(name: str, plan: Plan) -> list[Measured]:
+def public(name: str, extent: Extent) -> list[Measured]:
     """The items that occur, taken as if they were public."""
     case = case_of(name)
-    return [] if case is None else grid("public", case, PUBLIC, settings(plan), plan.others)
+    return [] if case is None else grid("public", case, PUBLIC, settings(extent), extent.others)
 
 
-def beside_opendp(name: str, plan: Plan) -> list[Measured]:
+def beside_opendp(name: str, extent: Extent) -> list[Measured]:
     """On a public catalogue that is short enough to be enumerated; k = 100 and ε = 3 take OpenDP minutes a choice."""
     case = case_of(name, first=ENUMERATED)
     if case is None:
         return []
-    wanted = [Setting(k, epsilon) for k, epsilon in product((10, 50), plan.epsilons[:2])]
-    own = grid("beside OpenDP", case, [*PURE, *PUBLIC[:2]], wanted, plan.runs_beside)
-    return own + peers.enumerated("beside OpenDP", case, wanted, plan.runs_beside)
+    wanted = [Setting(k, epsilon) for k, epsilon in product((10, 50), extent.epsilons[:2])]
+    own = grid("beside OpenDP", case, [*PURE, *PUBLIC[:2]], wanted, extent.runs_beside)
+    return own + peers.enumerated("beside OpenDP", case, wanted, extent.runs_beside)
 
 
-def kbars(name: str, plan: Plan) -> list[Measured]:
+def kbars(name: str, extent: Extent) -> list[Measured]:
     """Limited domain, the catalogue unknown, by k̄."""
     case = case_of(name)
     methods = [Method(label, library("limited_domain", known=False, kbar=kbar)) for label, kbar in KBARS.items()]
-    return [] if case is None else grid("k̄ of limited domain", case, methods, settings(plan), plan.others)
+    return [] if case is None else grid("k̄ of limited domain", case, methods, settings(extent), extent.others)
 
 
-def looks(name: str, plan: Plan) -> list[Measured]:
+def looks(name: str, extent: Extent) -> list[Measured]:
     """Ways to discover, where the budget is small or the places are many."""
     case = case_of(name)
-    wanted = [Setting(k, epsilon) for k, epsilon in product(plan.counts[1:], plan.epsilons[:2])]
+    wanted = [Setting(k, epsilon) for k, epsilon in product(extent.counts[1:], extent.epsilons[:2])]
     methods = [Method(label, make) for label, make in LOOKS.items()]
-    return [] if case is None else grid("looks", case, methods, wanted, plan.others)
+    return [] if case is None else grid("looks", case, methods, wanted, extent.others)
 
 
-def split(name: str, plan: Plan) -> list[Measured]:
+def split(name: str, extent: Extent) -> list[Measured]:
     """A total ε, of which a share goes to the supports; what counts is what was found *and* has a near support."""
     case = case_of(name)
     if case is None:
         return []
     ways = {"exponential": library("exponential"), "items first": items_first(), "discover": requested("discover")}
-    wanted = [setting for setting in settings(plan) if setting.k < 100 and setting.epsilon <= 1]
+    wanted = [setting for setting in settings(extent) if setting.k < 100 and setting.epsilon <= 1]
     found = []
     for (method, make), share, setting in product(ways.items(), SHARES, wanted):
-        useful = useful_places(case, Method(method, make), setting, share, plan.others)
+        useful = useful_places(case, Method(method, make), setting, share, extent.others)
         cell = (setting.k, float(setting.epsilon), setting.neighbors.value)
         found.append(Measured("split", case.title, f"{method}, {share}", *cell, useful, 0.0, 0.0))
     return found
@@ -166,28 +166,28 @@ def useful_places(case: Case, method: Method, setting: Setting, share: Fraction,
     return useful
 
 
-def noise(name: str, plan: Plan) -> list[Measured]:
+def noise(name: str, extent: Extent) -> list[Measured]:
     """Of the 20 listed at ε = 1, the share that fewer than 20 units have: in `precision`, run by run."""
     case = case_of(name)
     if case is None:
         return []
     choose, _ = requested(AUTO)(case, Setting(20, Fraction(1)))
-    lists = [choose() for _ in range(4 * plan.runs_of_targets)]
+    lists = [choose() for _ in range(4 * extent.runs_of_targets)]
     shares = [float(np.mean([case.support(itemset) < FEW for itemset in chosen])) for chosen in lists if chosen]
     return [Measured("noise", case.title, AUTO, 20, 1.0, Neighbors.REPLACE_ONE.value, shares, 0.0, 0.0)]
 
 
-def targets(name: str, plan: Plan) -> list[Measured]:
+def targets(name: str, extent: Extent) -> list[Measured]:
     """`auto` in the cells that have a target, in more runs."""
     title, auto = SOURCES[name].title, Method(AUTO, requested(AUTO))
     cells = [Setting(k, Fraction(str(epsilon))) for other, k, epsilon in TARGETS if other == title]
     case = case_of(name)
-    return [] if case is None else grid("targets", case, [auto], cells, plan.runs_of_targets)
+    return [] if case is None else grid("targets", case, [auto], cells, extent.runs_of_targets)
 
 
-def tasks(plan: Plan) -> list[Task]:
+def tasks(extent: Extent) -> list[Task]:
     """The longest first; times are not among them, because nothing may run beside them."""
-    if plan == QUICK:
+    if extent == QUICK:
         return [(replaced, "customers"), (beside_opendp, "mushroom"), (public, "customers"), (noise, "customers")]
     names = ("retail", "kosarak_5_25", "invoices", "T10I4D100K", "bms_webview_2", "customers")
     listed: list[Task] = [(beside_opendp, "bms_webview_2"), *product((replaced, removed), names)]
@@ -197,9 +197,9 @@ def tasks(plan: Plan) -> list[Task]:
     return [*listed, *((public, name) for name in ("retail", "bms_webview_2", "customers", "mushroom"))]
 
 
-def run(task: Task, plan: Plan) -> list[Measured]:
+def run(task: Task, extent: Extent) -> list[Measured]:
     section, name = task
-    return section(name, plan)
+    return section(name, extent)
 
 
 def main() -> None:
@@ -207,10 +207,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="within three minutes")
     parser.add_argument("--out", type=Path, help="a folder for the figure and all numbers")
     arguments = parser.parse_args()
-    plan, start = (QUICK if arguments.quick else FULL), time.perf_counter()
-    parts = {-1: times("kosarak_5_25", plan.times)}
+    extent, start = (QUICK if arguments.quick else FULL), time.perf_counter()
+    parts = {-1: times("kosarak_5_25", extent.times)}
     with ProcessPoolExecutor(cpu_count(), mp_context=get_context("spawn")) as pool:
-        running = {pool.submit(run, task, plan): place for place, task in enumerate(tasks(plan))}
+        running = {pool.submit(run, task, extent): place for place, task in enumerate(tasks(extent))}
         for done in as_completed(running):
             parts[running[done]] = done.result()
             save(found := list(chain.from_iterable(parts[place] for place in sorted(parts))), arguments.out)
