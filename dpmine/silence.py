@@ -37,7 +37,7 @@ class Shared(ContextDecorator):
 
 @contextmanager
 def _ignoring() -> Iterator[None]:
-    with warnings.catch_warnings():
+    with warnings.catch_warnings():  # noqa: TID251 - the one place
         warnings.simplefilter("ignore")
         yield
 

@@ -194,7 +194,7 @@ class Messages:
         self._until_exit.enter_context(undoing(self._wipe))
         from dpmine.errors import LayoutWarning
 
-        self._until_exit.enter_context(warnings.catch_warnings())
+        self._until_exit.enter_context(warnings.catch_warnings())  # noqa: TID251 - around all threads
         warnings.simplefilter("always", LayoutWarning)
         warnings.showwarning = lambda text, *_, **__: self._notice_warning(str(text).removesuffix("."))
         return self

@@ -71,6 +71,7 @@ def _found(code: str, name: str) -> set[str]:
         ("from os import urandom", "TID251"),
         ("import os\nos.getrandom(1)", "TID251"),
         ("import pickle", "TID251"),
+        ("import warnings\nwith warnings.catch_warnings():\n    pass", "TID251"),
         ("assert 1 + 1 == 2", "S101"),
         ("# TODO: more", "FIX002"),
         ("# FIXME", "FIX001"),
