@@ -1,4 +1,7 @@
-"""Lines for cron that the pages show fail where dpmine fails, and charge once for each result; units for systemd."""
+"""Lines for cron that the pages show fail where dpmine fails, and charge once for each result; units for systemd.
+
+The task for Airflow is called, in the place of Airflow, with each exit status.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,12 @@ import re
 import shutil
 import subprocess
 import sys
-from datetime import datetime
+from contextlib import nullcontext
+from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from reporting.schedules.weeks import Shop, sales
@@ -15,7 +22,11 @@ from support.pages.snippets import blocks
 
 from dpmine.reporting.jobs.schedule import Every, Window
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 ROOT = Path(__file__).resolve().parents[3]
+PAGE = ROOT / "docs" / "how-to" / "unattended.md"
 LINE = re.compile(r"^ *(?:[\d*]+ ){5} *(?P<command>.*)$", re.MULTILINE)
 LINES = [
     pytest.param(found["command"], id=f"{path.name} {number}")
@@ -95,9 +106,61 @@ def test_a_recurring_report_is_charged_once(tmp_path: Path, line: str) -> None:
     assert (folder / "report.html").exists()
 
 
+class Again(Exception):
+    """In the place of AirflowException: the task is tried again."""
+
+
+class Failed(Again):
+    """In the place of AirflowFailException: it is not."""
+
+
+class Monday(datetime):
+    """With the one method of pendulum's that the task calls."""
+
+    def subtract(self, *, days: int) -> datetime:
+        return self - timedelta(days=days)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(0, None), (4, Again), (-9, Again), (1, Failed), (2, Failed), (3, Failed)]
+)
+def test_airflow_tries_again_what_was_too_early_or_killed(
+    monkeypatch: pytest.MonkeyPatch, status: int, kind: type[Exception] | None
+) -> None:
+    def dag(**_: object) -> Callable[[Any], Any]:
+        return lambda function: function
+
+    def task(**options: Any) -> Callable[[Any], Any]:
+        assert options["retries"] * options["retry_delay"] == timedelta(days=1)
+        return lambda function: partial(function, data_interval_end=Monday(2026, 2, 2, 3))
+
+    commands = []
+    parts: dict[str, dict[str, object]] = {
+        "airflow": {},
+        "airflow.sdk": {"dag": dag, "task": task},
+        "airflow.sdk.exceptions": {"AirflowException": Again, "AirflowFailException": Failed},
+        "pendulum": {"datetime": datetime},
+    }
+    for name, members in parts.items():
+        module = ModuleType(name)
+        vars(module).update(members)
+        monkeypatch.setitem(sys.modules, name, module)
+
+    def run(command: list[str], **_: object) -> SimpleNamespace:
+        commands.append(command)
+        return SimpleNamespace(returncode=status)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    (text,) = [each.text for each in blocks(PAGE.read_text(encoding="utf-8")) if "airflow.sdk" in each.text]
+    with nullcontext() if kind is None else pytest.raises(kind) as caught:
+        exec(compile(text, "weekly_report.py", "exec"), {})
+    assert caught is None or caught.type is kind
+    assert commands == [["dpmine", "report", "weekly.toml", "-o", "report.html", "--window", "2026-W05"]]
+
+
 def units() -> dict[str, str]:
     """By their names."""
-    texts = [block.text for block in blocks((ROOT / "docs" / "how-to" / "unattended.md").read_text(encoding="utf-8"))]
+    texts = [block.text for block in blocks(PAGE.read_text(encoding="utf-8"))]
     return {found[1]: text for text in texts if (found := NAMED.match(text))}
 
 
