@@ -257,6 +257,14 @@ def test_numbers_fit_64_bits_however_small_epsilon_is() -> None:
     assert len(found.to_pandas()) == len(found.to_arrow()) == len(found)
 
 
+def test_rules_in_arrow_are_kept_by_their_metric() -> None:
+    found = dpmine.frequent_itemsets([["a", "b"], ["a", "b"], ["c"]] * 2000, "20%", epsilon=5, units=6000)
+    rules = found.rules("lift", 1.2)
+    table = found.rules_to_arrow("lift", 1.2)
+    assert table["lift"].to_pylist() == rules["lift"].tolist()
+    assert len(table) == 2
+
+
 def test_the_smallest_count_that_is_advised_is_accepted() -> None:
     with pytest.raises(dpmine.BadParameter) as error:
         dpmine.frequent_itemsets(SealedData(), 1)

@@ -143,6 +143,16 @@ class FrequentItemsets:
         )
         return rules if by_confidence else rules[rules[kept_by] >= float(least)].reset_index(drop=True)
 
+    def rules_to_arrow(self, metric: str = "confidence", min_threshold: Number = 0.5) -> pa.Table:
+        """A pyarrow Table of the `rules` whose `metric` is at least `min_threshold`; metadata: the result's JSON.
+
+        Items are in lists. Infinite and undefined measures are null.
+        """
+        from dpmine.itemsets.release.rules import rules_table
+
+        table = rules_table(self.rules(metric, min_threshold), self.item_type)
+        return table.replace_schema_metadata({"dpmine": self.to_json()})
+
     def to_pandas(self) -> pd.DataFrame:
         """A frame with the columns support (a share of `units`), itemsets (frozensets), count, low, high and certain.
 

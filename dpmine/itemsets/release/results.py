@@ -184,6 +184,16 @@ class TopItemsets:
             self._of_rules(), units=self.units, min_confidence=min_confidence, several_baskets=self.several_baskets
         )
 
+    def rules_to_arrow(self, min_confidence: Number = 0) -> pa.Table:
+        """A pyarrow Table of the `rules` of at least `min_confidence`, with the result's JSON as metadata.
+
+        Items are in lists. Infinite and undefined measures are null.
+        """
+        from dpmine.itemsets.release.rules import rules_table
+
+        table = rules_table(self.rules(min_confidence), self.item_type)
+        return table.replace_schema_metadata({"dpmine": self.to_json()})
+
     def to_dict(self) -> Document:
         """A plain form for JSON: budget, subsets and rules are there where they were asked for."""
         from dpmine.version import __version__

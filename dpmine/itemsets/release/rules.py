@@ -127,8 +127,9 @@ def rules_table(rules: pd.DataFrame, item_type: str) -> pa.Table:
     """The rows of a frame of rules, items of that type in lists; a measure that is undefined or infinite is null."""
     import pyarrow as pa
 
-    sides, measures = rules.columns[:2].tolist(), rules.columns[2:].tolist()
-    columns = {side: item_lists(rules[side].tolist(), item_type) for side in sides}
+    (left, right), measures = rules.columns[:2].tolist(), rules.columns[2:].tolist()
+    lists = item_lists([*rules[left], *rules[right]], item_type)
+    columns = {left: lists[: len(rules)], right: lists[len(rules) :]}
     finite = rules.replace([float("inf"), float("-inf")], float("nan"))
     for name in measures:
         kind = pa.float64() if rules[name].dtype == "float64" else pa.int64()

@@ -20,6 +20,7 @@ from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.release.noise import DiscreteLaplace
 from dpmine.itemsets.release.results import TopItemsets, listed_items
+from dpmine.itemsets.release.rules import rules_table
 from dpmine.itemsets.release.supports import LARGEST_SUPPORT, Consistency, SupportRelease, release, with_subsets
 from dpmine.privacy import Guarantee, Neighbors, decimal
 
@@ -91,6 +92,22 @@ def test_arrow_has_a_list_column(value: TopItemsets, kind: Any, rows: list[Any])
     assert table["items"].to_pylist() == rows
     assert table["noisy_support"].null_count == len(rows)
     assert json.loads(table.schema.metadata[b"dpmine"]) == value.to_dict()
+
+
+def test_rules_in_arrow_are_those_of_the_frame() -> None:
+    """Of no rule, too; and items are of one type on both sides."""
+    table, frame = WITH_RULES.rules_to_arrow(), WITH_RULES.rules()
+    assert table.schema.names == list(frame.columns)
+    assert table.drop_columns(["antecedents", "consequents"]).to_pylist() == frame.iloc[:, 2:].to_dict("records")
+    for side in ("antecedents", "consequents"):
+        assert table[side].to_pylist() == [sorted(items) for items in frame[side]]
+    assert json.loads(table.schema.metadata[b"dpmine"]) == WITH_RULES.to_dict()
+    none = rules_table(frame[:0], "")
+    assert none.schema.equals(table.schema)
+    for consequent, kind, types in (("a", "", pa.string()), (2, "uint64", pa.uint64())):
+        items: dict[str, list[Any]] = {"antecedents": [frozenset([1])], "consequents": [frozenset([consequent])]}
+        schema = rules_table(pd.DataFrame(items), kind).schema
+        assert schema.types == [pa.list_(types)] * 2
 
 
 @pytest.mark.parametrize("value", [TEXTS, INTEGERS, NOTHING])
