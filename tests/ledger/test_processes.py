@@ -145,7 +145,8 @@ def test_a_torn_end_of_the_log_takes_no_finished_charge(file: Path) -> None:
     ledger = Ledger(f"sqlite:///{file}")
     ledger.grant("shop", epsilon=100)
     log, sizes = file.with_name("budget.db-wal"), [0]
-    with closing(sqlite3.connect(file)) as reader:  # while somebody reads, the log stays
+    with closing(sqlite3.connect(file)) as reader:  # while somebody reads an older state, it stays in the log
+        reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM dpmine_history").fetchall()
         for number in range(20):
             ledger.charge("shop", guarantee("1/7"), job=f"job-{number}")
