@@ -255,6 +255,7 @@ $(INSTALLED): requirements.lock pyproject.toml | kernels
 	$(PIP) install --quiet --no-compile --require-hashes -r requirements.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	$(BIN)/python -m compileall -q dpmine cli
+	@mkdir -p build
 	$(BIN)/dpmine doctor > build/doctor.txt
 	@touch $@
 

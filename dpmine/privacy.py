@@ -35,8 +35,8 @@ class Neighbors(StrEnum):
 class Zcdp:
     """δ-approximate ρ-zero-concentrated differential privacy: what a run is charged under zCDP accounting.
 
-    Apart from outcomes of probability at most δ, the Rényi divergence of order α between neighbours is at most ρα, for
-    every α > 1. Source: Bun & Steinke 2016. Proof: docs/proofs/zcdp.md.
+    A part of the output distribution, of mass 1 - δ at least, has a Rényi divergence between neighbours of at most ρα.
+    That holds for every order α > 1. Source: Bun & Steinke 2016. Proof: docs/proofs/zcdp.md.
     """
 
     rho: Fraction
@@ -53,6 +53,11 @@ class Zcdp:
     def implied(cls, epsilon: Fraction, delta: Fraction) -> Zcdp:
         """What privacy at `epsilon` and `delta` implies: ρ = ε²/2, and the same δ."""
         return cls(epsilon**2 / 2, delta)
+
+    @classmethod
+    def of_range(cls, epsilon: Fraction, delta: Fraction = Fraction(0)) -> Zcdp:
+        """What a privacy loss in an interval of length `epsilon` implies, apart from `delta`: ρ = ε²/8, and this δ."""
+        return cls(epsilon**2 / 8, delta)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -45,8 +45,8 @@ def grant(line: CommandLine) -> None:
         line.messages.notice(
             f"{budget.dataset!r} is granted δ = 0, so runs that spend δ will be rejected, such as itemsets without "
             f"--catalogue. With it {', '.join(pure)} can run (with --top also --delta 0), and so can histogram, "
-            "hypothesis, and classify or regress with --noise gamma. To allow all mechanisms, grant again with "
-            f"--epsilon {epsilon} --delta 1e-6."
+            "hypothesis, accuracy-first, and classify or regress with --noise gamma. To allow all mechanisms, "
+            f"grant again with --epsilon {epsilon} --delta 1e-6."
         )
 
 
@@ -130,19 +130,16 @@ def _shown(budgets: Sequence[Budget]) -> Prepared:
     lines = []
     for budget in budgets:
         amounts = {"granted": budget.granted, "spent": budget.spent, "remaining": budget.remaining}
-        neighbors = str(budget.neighbors)
-        exact = {f"{name}_{key}": str(getattr(each, key)) for name, each in amounts.items() for key in _NUMBERS}
-        terms = {"unit": budget.unit or None, "neighbors": neighbors, "accounting": str(budget.accounting)}
+        exact = {
+            f"{name}_{field.name}": str(getattr(each, field.name))
+            for name, each in amounts.items()
+            for field in fields(each)
+        }
+        terms = {"unit": budget.unit or None, "neighbors": str(budget.neighbors), "accounting": str(budget.accounting)}
         rows.append({"dataset": budget.dataset, **terms, **exact})
-        scope = f"per {budget.unit}" if budget.unit else "unit not fixed yet"
         shown = "; ".join(f"{name} {each.shown(budget.accounting)}" for name, each in amounts.items())
-        lines.append(
-            f"{budget.dataset}\t{shown}; {_other_total(budget)}; {scope}, neighbours {neighbors.replace('_', '-')}"
-        )
+        lines.append(f"{budget.dataset}\t{shown}; {_other_total(budget)}; {budget.scope}")
     return Prepared({"datasets": [budget.to_dict() for budget in budgets]}, rows, "\n".join(lines))
-
-
-_NUMBERS = ("epsilon", "delta", "rho", "approximate_delta")
 
 
 def _other_total(budget: Budget) -> str:

@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 from dpmine.options.names import ALL
 from dpmine.options.option import OF_SOURCE
 from dpmine_cli.messages import Messages, as_typed
-from dpmine_cli.options import OPTIONS, Format, typed
+from dpmine_cli.options import OF_COMMANDS, OPTIONS, Format, typed
 from dpmine_cli.output import Destination
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class CommandLine:
     def values(self, *left_out: str) -> dict[str, Any]:
         """The options that the library's call has, by its names, without those left out and lists without an entry."""
         table = OPTIONS[self._context.info_name or ""]
-        own = {*left_out, *OF_SOURCE, "files", "format", "output", "quiet", "debug", "dry_run"}
+        own = {*left_out, *OF_SOURCE, *OF_COMMANDS}
         passed = [name for name in table if name not in own and self.options[name] != ()]
         return {table[name].parameter or name: self.options[name] for name in passed}
 

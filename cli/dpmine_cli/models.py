@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from dpmine.reporting.jobs.kinds import ModelJob
+    from dpmine.reporting.jobs.tables import ModelJob
     from dpmine_cli.line import CommandLine
 
 _OF_SCORING = {"model", "predict", "format", "output", "quiet", "debug", *OF_SOURCE} - {"query", "database"}

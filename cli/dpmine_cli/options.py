@@ -177,6 +177,8 @@ _DRY_RUN = {
     )
 }
 
+OF_COMMANDS = {*_RESULT, *_DRY_RUN, "files"}
+"""The options that a command line has beyond those of the call of the library."""
 _DRY_RUN_OF_SUPPORTS = replace(
     _DRY_RUN["dry_run"], help="Check all but the values, and say how the columns are understood. Reads no value."
 )

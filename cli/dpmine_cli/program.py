@@ -133,7 +133,6 @@ def root(
 def group(named: str | None = None) -> Any:
     """All commands as Typer runs them; only the one that is named, if there is one of this name: it starts earlier."""
     app = typer.Typer(
-        help="Private frequent-itemset mining: publish what goes together, so that no single person shows.",
         cls=Group,
         add_completion=False,  # it stands here, with errors of one line
         rich_markup_mode=None,
@@ -254,11 +253,11 @@ def usage(error: Any, arguments: Sequence[str]) -> str:
     if hasattr(error, "possibilities"):
         from dpmine.parameters import resembling
 
-        known = [flag for key, option in table.items() for flag in option.flags]
+        known = [flag for option in table.values() for flag in option.flags]
         meant = _OTHER_NAMES.get(name)
         return f"{error.message}.{resembling(meant if meant in known else name, known)} {help_of}"
     text = getattr(error, "format_message", error.__str__)().replace("Value error, ", "", 1).rstrip(".")
-    found = [option for key, option in table.items() if name in option.flags]
+    found = [option for option in table.values() if name in option.flags]
     if found and text.endswith("requires an argument"):
         return f"{name} needs a value: give {typed(replace(found[0], flags=(name,)))}. {help_of}"
     return f"{text}{'' if text.endswith('?') else '.'} {help_of}"

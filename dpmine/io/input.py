@@ -28,8 +28,21 @@ if TYPE_CHECKING:
 
 ENDINGS = tuple(chain.from_iterable(form.endings for form in FORMS))
 """Of the names of all files that can be read."""
-MAGIC_LENGTH = 4
-_FOREIGN = (".xlsx", ".xls", ".ods", ".json", ".jsonl", ".ndjson", ".xml", ".sas7bdat", ".sav", ".dta", ".orc", ".avro")
+_OF_OTHERS = (
+    ".xlsx",
+    ".xls",
+    ".ods",
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".xml",
+    ".sas7bdat",
+    ".sav",
+    ".dta",
+    ".orc",
+    ".avro",
+)
+_FOREIGN = tuple(ending for ending in _OF_OTHERS if ending not in ENDINGS)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 _DELIMITER = re.compile(r"[\t\x20-\x7e](?<![A-Za-z0-9\"])")
 _TYPES = {
@@ -277,7 +290,7 @@ def form_of(path: str, unknown: Form = PARQUET) -> Form:
 
 def form_beginning(content: bytes) -> Form | None:
     """The form whose files begin so; None for text."""
-    return next((form for form in FORMS if content[:MAGIC_LENGTH] in form.magic), None)
+    return next((form for form in FORMS if content.startswith(form.magic)), None)
 
 
 @dataclass(frozen=True)

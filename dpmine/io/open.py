@@ -195,10 +195,10 @@ def piped(given: Input) -> tuple[Form, DataFile]:
         beginning += stdin.readline(_LONGEST_HEADER)
     form = given.form or guessed or CSV
     whole = io.BufferedReader(_Joined(beginning, stdin))
-    if "quotes" in form.options:  # its header is one line, and within the beginning
+    if form.has_header:  # it is one line, and within the beginning
         opened = iter([whole] if given.header else [io.BytesIO(beginning), whole])  # the header, and all
         return form, DataFile(STDIN, lambda: _next(opened), repeatable=False)
-    if "types" not in form.options:
+    if form.is_typed:
         given.require_text_types(form)
     content = _TemporaryCopy(whole)
     return form, DataFile(STDIN, lambda: pa.OSFile(content.name))

@@ -154,10 +154,10 @@ def top_itemsets(
 
     Raises BadParameter, BadData, UnreadableFile, NotPrivate or BudgetExceeded, as `top_itemset` does.
 
-    The exponential and the limited-domain mechanism choose all in one shot. Every other mechanism is run k times, each
-    time on what is left. For lists "auto" takes a way that measurements speak for, by public parameters; its reason is
-    in a notice. docs/decide/choosing.md has the rule. A pure mechanism uses δ too where that allows smaller noise,
-    unless δ is 0.
+    The exponential and the limited-domain mechanism choose all in one shot. Every other mechanism for one choice is run
+    k times, each time on what is left. For lists "auto" takes a way that measurements speak for, by public
+    parameters; its reason is in a notice. docs/decide/choosing.md has the rule. A pure mechanism uses δ too where that
+    allows smaller noise, unless δ is 0.
 
     Example:
         >>> import dpmine

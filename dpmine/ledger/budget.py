@@ -65,6 +65,11 @@ class Amount:
         return all(theirs <= ours for ours, theirs in pairs)
 
     @property
+    def conversion_delta(self) -> Fraction:
+        """Of a total: the δ at which ρ is converted."""
+        return self.delta - self.approximate_delta
+
+    @property
     def is_short(self) -> bool:
         """Whether it can be kept: at most 780 digits above and below each line."""
         return all(max(n.numerator.bit_length(), n.denominator.bit_length()) <= _LONGEST_NUMBER for n in self)
@@ -105,7 +110,7 @@ class Amount:
             return not (self.rho or self.approximate_delta)
         if not (0 <= self.approximate_delta < self.delta and self.rho > 0):
             return False
-        return epsilon_at(self.rho, self.delta - self.approximate_delta) <= self.epsilon * _ROUNDING
+        return epsilon_at(self.rho, self.conversion_delta) <= self.epsilon * _ROUNDING
 
     @classmethod
     def total(cls, amounts: Iterable[Amount]) -> Amount:
@@ -283,7 +288,7 @@ class Budget:
 
         Where the number of runs depended on results, only the granted ε and δ are proved under zCDP accounting.
         """
-        return guaranteed(self.spent, self.accounting, self.granted.delta - self.granted.approximate_delta)
+        return guaranteed(self.spent, self.accounting, self.granted.conversion_delta)
 
     def charging(self, part: str, amount: Amount) -> Budget:
         """The budget after `amount` is charged to `part`; the amount may be negative, in settlements.
@@ -322,11 +327,16 @@ class Budget:
             )
         return replace(self, granted=granted)
 
+    @property
+    def scope(self) -> str:
+        """The unit and the relation, in words."""
+        unit = f"per {self.unit}" if self.unit else "unit not fixed yet"
+        return f"{unit}, neighbours {str(self.neighbors).replace('_', '-')}"
+
     def __str__(self) -> str:
         granted, spent = (each.shown(self.accounting, short) for each in (self.granted, self.spent))
-        scope = f"per {self.unit}" if self.unit else "unit not fixed yet"
         said = f"granted {granted}; spent {spent}; remaining {self.left_of(self.dataset)}; {self.accounting} accounting"
-        return f"{self.dataset}: {said}; {scope}, neighbours {str(self.neighbors).replace('_', '-')}"
+        return f"{self.dataset}: {said}; {self.scope}"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""

@@ -1,7 +1,7 @@
 """The ledger: budgets that outlive processes, and that no number of them can overspend.
 
-A charge is on the disk before any data are read; whatever fails afterwards stays charged. Charges to a data set take
-turns: each locks its row, so no charge sees an outdated total. Proof: docs/proofs/ledger.md.
+A charge is on the disk before private values are read; whatever fails afterwards stays charged. Charges to a data set
+take turns: each locks its row, so no charge sees an outdated total. Proof: docs/proofs/ledger.md.
 """
 
 from __future__ import annotations
@@ -148,10 +148,10 @@ class Ledger:
         amount, kind = _largest_charge(guarantee), _kind(guarantee)
         records.require_words(job)
         with self._database.writing() as connection:
-            budget = self._found(connection, name)
+            budget = _require(self._found(connection, name), name)
             if only_once and records.charge_of(connection, name, part, only_once):
                 raise _charged_before(dataset, only_once)
-            after = records.append(connection, _after(budget, name, part, guarantee), kind, part, amount, job=job)
+            after = records.append(connection, _after(budget, part, guarantee, amount), kind, part, amount, job=job)
             _begun_charges[0] += 1  # here, so that it is known before it is on the disk
         return Receipt(name, part, after.entries)
 
@@ -165,11 +165,9 @@ class Ledger:
 
     def after(self, dataset: str, guarantee: Guarantee) -> Budget:
         """The budget of `dataset` if `guarantee` were charged, which it is not. Raises as `charge`."""
-        name, part = name_and_part(dataset)
-        _largest_charge(guarantee)
+        part, amount = name_and_part(dataset)[1], _largest_charge(guarantee)
         with self._database.reading() as connection:
-            known = records.find(connection, name)
-        return _after(known, name, part, guarantee)
+            return _after(_granted(connection, dataset), part, guarantee, amount)
 
     def settle(self, receipt: Receipt, epsilon: Number) -> None:
         """Give back what a reservation did not need: it comes to `epsilon`, and all of its δ.
@@ -302,11 +300,11 @@ def _kind(guarantee: Guarantee) -> Kind:
     return Kind.RESERVE if isinstance(guarantee, ExPostGuarantee) else Kind.CHARGE
 
 
-def _after(known: Budget | None, name: str, part: str, guarantee: Guarantee) -> Budget:
-    """The budget after a charge. Raises as `Budget.charging`, with what to do about a search for a target."""
-    budget = _of_unit(_require(known, name), guarantee)
+def _after(known: Budget, part: str, guarantee: Guarantee, amount: Amount) -> Budget:
+    """After a charge of `amount`, the most of `guarantee`. Raises as `Budget.charging`, with advice on searches."""
+    budget = _of_unit(known, guarantee)
     try:
-        return budget.charging(part, _largest_charge(guarantee))
+        return budget.charging(part, amount)
     except BudgetExceeded as error:
         if _kind(guarantee) is not Kind.RESERVE or budget.accounting is Accounting.BASIC:
             raise

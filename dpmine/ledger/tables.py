@@ -135,7 +135,7 @@ def make_tables(connection: Connection) -> None:
 
 _NAMES = tuple(table.name for table in METADATA.sorted_tables)
 _MASTER = text("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name LIKE 'dpmine%' OR tbl_name IN :ours")
-_LIST = "'{dpmine_version,dpmine_datasets,dpmine_spent,dpmine_history,dpmine_results}'::text[]"
+_LIST = f"'{{{','.join(_NAMES)}}}'::text[]"
 _OURS = f"(SELECT oid FROM pg_class WHERE oid IN (SELECT to_regclass(name) FROM unnest({_LIST}) AS name))"  # noqa: S608 - constants of this module
 _FOREIGN = text(
     f"SELECT 1 FROM pg_trigger WHERE tgrelid IN {_OURS} AND (NOT tgisinternal OR tgenabled <> 'O') "  # noqa: S608 - constants of this module

@@ -1,4 +1,4 @@
-"""The one base class of the estimators: parameters are read once, charged, and only then a fit reads data."""
+"""The one base class of the estimators: parameters are read once, charged, and only then a fit reads private values."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Form(Registered):
     Attributes:
         title: its name in sentences.
         endings: of the names of its files, in lower case.
-        magic: the four bytes with which its files begin, or each of several.
+        magic: the bytes with which its files begin, or each of several.
         options: the options on how text is written that it takes, by the names of `Input`.
     """
 
@@ -67,6 +67,16 @@ class Form(Registered):
     endings: tuple[str, ...]
     magic: tuple[bytes, ...] = ()
     options: tuple[str, ...] = ()
+
+    @property
+    def has_header(self) -> bool:
+        """Whether its first line may name the columns."""
+        return "quotes" in self.options
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether its files say of which types their columns are."""
+        return "types" not in self.options
 
 
 _MECHANISMS = "dpmine.selection.mechanisms"
@@ -173,6 +183,8 @@ FORMS = (
     Form("spmf", f"{_SOURCES}.baskets:open_spmf", "SPMF", (".spmf",), options=("delimiter", "types", "encoding")),
 )
 """Of files. Those of no known ending are Parquet, or CSV where a delimiter or columns are given, or piped in."""
+TITLES = " or ".join([", ".join(form.title for form in FORMS[:-1]), FORMS[-1].title])
+"""Of the forms, in sentences."""
 
 
 def plain_name(name: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpmine.options.names import ENCODINGS, FORMS, QUOTES
+from dpmine.options.names import ENCODINGS, FORMS, QUOTES, TITLES
 
 _NUMBERS = {
     *("A", "B", "D", "E", "F", "H", "K", "L", "M", "N", "P", "R", "S", "T", "W"),
@@ -20,7 +20,7 @@ class Option:
 
     Attributes:
         help: what it is, as `--help` says it.
-        metavar: how `--help` calls its value.
+        metavar: how `--help` calls its value, by which it is also read: as a number (`_NUMBERS`), or as a list.
         default: where it is not given; None for none.
         kind: of the value on the command line: str, int, bool, list (may repeat), or another type that Typer knows.
         choices: the names that it may have, if there are few.
@@ -60,16 +60,15 @@ class Option:
 
 
 EPSILON = Option("Privacy loss, read exactly: 0.5, 1/3.", "E", "1")
-DELTA = Option("Failure probability, read exactly: 1e-6.", "D", "1e-6")
+DELTA = Option("δ of the guarantee, read exactly: 1e-6.", "D", "1e-6")
 RELATION = Option(
     "replace-one (public number of units) or add-remove.",
     "RELATION",
     "replace-one",
     flags=("--neighbors", "--neighbours"),
 )
-_TITLES = " or ".join([", ".join(form.title for form in FORMS[:-1]), FORMS[-1].title])
 _FILES = Option(
-    f"{_TITLES} files, a directory, a glob, a URL, or - for standard input.",
+    f"{TITLES} files, a directory, a glob, a URL, or - for standard input.",
     "[FILE...]",
     kind=list,
     in_jobs=False,

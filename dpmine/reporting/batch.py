@@ -26,7 +26,7 @@ from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import KeyedLedger, Ledger
 from dpmine.markup import ShownAsText
 from dpmine.options.tables import as_keys
-from dpmine.reporting.checked_batch import Batch, Step
+from dpmine.reporting.checked_batch import CheckedBatch, Step
 from dpmine.reporting.history import Charges
 from dpmine.reporting.jobs.schedule import leaving_out
 from dpmine.reporting.store import BEGUN, CHARGED, UNREADABLE, UNSTORED, Stored
@@ -202,9 +202,9 @@ class Report(ShownAsText):
         raise raised
 
 
-def checked_batch(
-    job_file: JobFile, store: ResultsFolder, *, retry: bool = False, earlier: Sequence[Batch] = ()
-) -> Batch:
+def check_batch(
+    job_file: JobFile, store: ResultsFolder, *, retry: bool = False, earlier: Sequence[CheckedBatch] = ()
+) -> CheckedBatch:
     """What is to be charged and run; jobs that failed before, only to `retry` them. Reads no values, writes nothing.
 
     An input is opened once, however often the batch is checked. Batches that are to be run `earlier`, for other windows
@@ -235,7 +235,7 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
 
     Everything is checked before anything is charged. A job that fails, even by a bug, does not stop the others; it is
     run again, and charged again, to `retry` it only.
-    Raises as `checked_batch`; UnreadableFile where the results folder cannot be used.
+    Raises as `check_batch`; UnreadableFile where the results folder cannot be used.
 
     See Also:
         dpmine.reporting.jobs.file.read_job_file: the job file.
@@ -243,11 +243,11 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
     """
     terms, day = job_file.terms, datetime.now(UTC).date()
     with store.lock():
-        batch = checked_batch(job_file, store, retry=retry)
+        batch = check_batch(job_file, store, retry=retry)
         ledger, new = Ledger(terms.ledger), ""
         if batch.budget is None:
             new = _granted(ledger, terms, batch.unit, batch.parts)
-            batch = checked_batch(job_file, store, retry=retry)
+            batch = check_batch(job_file, store, retry=retry)
         outcomes = tuple(
             _outcome(
                 step,
@@ -369,13 +369,13 @@ def _step(job: Job, store: ResultsFolder, charges: Charges, budget: Budget | Non
     return Step(job, job.guarantee, Amount.of(job.guarantee), failed=failed)
 
 
-def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None, charges: Charges) -> Batch:
+def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None, charges: Charges) -> CheckedBatch:
     require_same_terms(terms, steps, budget)
     require_one_partition(terms, steps, budget)
     accounting = (terms.accounting or Accounting.BASIC) if budget is None else budget.accounting
     share = None if budget is None else budget.granted.approximate_delta
     total = terms.total_under(accounting, share)
     unit = common_unit(steps, terms, budget)
-    batch = Batch(terms.dataset, steps, unit, terms.neighbors, budget, total, accounting, charges)
+    batch = CheckedBatch(terms.dataset, steps, unit, terms.neighbors, budget, total, accounting, charges)
     require_total(batch, terms)
     return batch

@@ -12,7 +12,7 @@ from dpmine.io.atomic import database_files, no_guard, require_apart, unwritable
 from dpmine.ledger.budget import entries_as_written, name_and_part
 from dpmine.ledger.ledger import Ledger
 from dpmine.parameters import truth
-from dpmine.reporting.batch import checked_batch, run_batch
+from dpmine.reporting.batch import check_batch, run_batch
 from dpmine.reporting.evidence.folder import require_possible, write_evidence
 from dpmine.reporting.forecast import WindowsForecast
 from dpmine.reporting.jobs.file import Create, read_job_file
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dpmine.io.atomic import Guard
     from dpmine.io.files import PathName
     from dpmine.reporting.batch import Report, Watcher
-    from dpmine.reporting.checked_batch import Batch
+    from dpmine.reporting.checked_batch import CheckedBatch
     from dpmine.reporting.jobs.file import BudgetTerms, JobFile
 
 _PAGE = "report.html"
@@ -47,7 +47,7 @@ class PreparedReport:
     job_file: JobFile
     store: ResultsFolder
     page: Path
-    batch: Batch | WindowsForecast
+    batch: CheckedBatch | WindowsForecast
     window_run: WindowRun | None = None
     evidence: Path | None = None
     checked: str = ""
@@ -78,7 +78,7 @@ class PreparedReport:
         store = ResultsFolder(results or output.with_name(f"{jobs.stem}-results"))
         checked = _checked(job_file.terms)
         window_run = WindowRun.of(job_file, store, window)
-        batch = checked_batch(job_file, store, retry=retry) if window_run is None else window_run.forecast(retry=retry)
+        batch = check_batch(job_file, store, retry=retry) if window_run is None else window_run.forecast(retry=retry)
         if isinstance(batch, WindowsForecast) and not dry_run:
             batch.require_windows()
         proof = None if evidence is None else evidence / "results" / "result.parquet"
@@ -121,7 +121,7 @@ def report(
     evidence: PathName | None = None,
     ledger_must_exist: bool = False,
     dry_run: Literal[True],
-) -> Batch | WindowsForecast: ...
+) -> CheckedBatch | WindowsForecast: ...
 
 
 @overload
@@ -148,7 +148,7 @@ def report(
     evidence: PathName | None = None,
     ledger_must_exist: bool = False,
     dry_run: bool = False,
-) -> Report | Batch | WindowsForecast:
+) -> Report | CheckedBatch | WindowsForecast:
     """Run the jobs of a TOML file under one budget, and write one HTML page for all of them: `dpmine report`.
 
     Everything is checked before anything is charged. Jobs whose results are stored are neither run nor charged again.

@@ -41,7 +41,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch(ShownAsText):
+class CheckedBatch(ShownAsText):
     """A batch that was checked. Its text says what each job would be charged, and what is left.
 
     Attributes:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dpmine.ledger.budget import Budget
     from dpmine.markup import Document
-    from dpmine.reporting.checked_batch import Batch, Step
+    from dpmine.reporting.checked_batch import CheckedBatch, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class WindowsForecast(ShownAsText):
         affordable: how many of these the ledger's budget affords.
     """
 
-    batches: tuple[Batch, ...]
+    batches: tuple[CheckedBatch, ...]
     rejected: str = ""
     waiting: str = ""
     lost: str = ""
@@ -66,12 +66,12 @@ class WindowsForecast(ShownAsText):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """As `Batch.notices`, of all windows."""
+        """As `CheckedBatch.notices`, of all windows."""
         return tuple(dict.fromkeys(text for batch in self.batches for text in batch.notices))
 
     @property
     def paths(self) -> Sequence[str]:
-        """As `Batch.paths`, of all windows."""
+        """As `CheckedBatch.paths`, of all windows."""
         return list(dict.fromkeys(path for batch in self.batches for path in batch.paths))
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class WindowsForecast(ShownAsText):
         )
 
 
-def raise_foreseen(checked: Batch | WindowsForecast) -> None:
+def raise_foreseen(checked: CheckedBatch | WindowsForecast) -> None:
     """The error with which a run would end that does what was forecast; as `Report.raise_failures`."""
     batches = checked.batches if isinstance(checked, WindowsForecast) else (checked,)
     if failed := [step.job for batch in batches for step in batch.steps if step.failed]:
@@ -113,7 +113,7 @@ def raise_foreseen(checked: Batch | WindowsForecast) -> None:
             raise kind(reason)
 
 
-def forecast_document(checked: Batch | WindowsForecast) -> Document:
+def forecast_document(checked: CheckedBatch | WindowsForecast) -> Document:
     """What a run would be charged, and what is left then, for programs: JSON-ready."""
     batches = checked.batches if isinstance(checked, WindowsForecast) else (checked,)
     first, last = batches[0], batches[-1]

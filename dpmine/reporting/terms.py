@@ -17,10 +17,9 @@ from dpmine.reporting.jobs.schedule import length_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from fractions import Fraction
 
     from dpmine.ledger.budget import Budget
-    from dpmine.reporting.checked_batch import Batch, Step
+    from dpmine.reporting.checked_batch import CheckedBatch, Step
     from dpmine.reporting.jobs.file import BudgetTerms
     from dpmine.reporting.store import ResultsFolder
 
@@ -39,7 +38,7 @@ def is_by_rho(largest: Amount, total: Amount, accounting: Accounting) -> bool:
     It depends on the most that jobs may charge alone: chosen by outcomes, both δ would have to count. `total` is that
     of the file.
     """
-    return guaranteed(largest, accounting, conversion_delta(total)).epsilon < largest.epsilon
+    return guaranteed(largest, accounting, total.conversion_delta).epsilon < largest.epsilon
 
 
 def guaranteed_together(charged: Amount, largest: Amount, total: Amount, accounting: Accounting) -> Amount:
@@ -49,13 +48,8 @@ def guaranteed_together(charged: Amount, largest: Amount, total: Amount, account
     """
     if not is_by_rho(largest, total, accounting):
         return Amount(charged.epsilon, charged.delta)
-    kept = guaranteed(charged, accounting, conversion_delta(total))
+    kept = guaranteed(charged, accounting, total.conversion_delta)
     return Amount(decimal_above(kept.epsilon, _DIGITS) if kept.epsilon else kept.epsilon, kept.delta)
-
-
-def conversion_delta(total: Amount) -> Fraction:
-    """The δ at which ρ is converted."""
-    return total.delta - total.approximate_delta
 
 
 def require_no_loss(terms: BudgetTerms, store: ResultsFolder) -> None:
@@ -149,7 +143,7 @@ def common_unit(steps: Sequence[Step], terms: BudgetTerms, budget: Budget | None
     return unit
 
 
-def require_total(batch: Batch, terms: BudgetTerms) -> None:
+def require_total(batch: CheckedBatch, terms: BudgetTerms) -> None:
     """That the file's total suffices for all jobs, and the ledger for those that are yet to be charged."""
     total, accounting = batch.total, batch.accounting
     stored = Amount.total([step.charge for step in batch.steps if step.stored])

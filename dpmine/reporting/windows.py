@@ -12,7 +12,7 @@ from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, NotR
 from dpmine.ledger.budget import WHOLE, Amount, name_and_part
 from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.results import SharedResults
-from dpmine.reporting.batch import Report, checked_batch, run_batch, stops_later_windows
+from dpmine.reporting.batch import Report, check_batch, run_batch, stops_later_windows
 from dpmine.reporting.forecast import WindowsForecast
 from dpmine.reporting.history import Charges, PastWindow, Timeline
 from dpmine.reporting.jobs.job import ONCE
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from dpmine.ledger.budget import Budget
     from dpmine.reporting.batch import JobOutcome, Watcher
-    from dpmine.reporting.checked_batch import Batch
+    from dpmine.reporting.checked_batch import CheckedBatch
     from dpmine.reporting.jobs.file import JobFile
     from dpmine.reporting.jobs.job import Job
     from dpmine.reporting.store import ResultsFolder
@@ -94,18 +94,18 @@ class WindowRun:
 
         Raises as `run` before it charges anything, but where it is too early or the budget is exhausted.
         """
-        batches: list[Batch] = []
+        batches: list[CheckedBatch] = []
         self.store.require_no_fork(self._jobs_so_far(), self.recurring.terms.dataset)
         rejected, (windows, waiting) = "", self._planned(retry=retry)
         for window in windows:
             again, job_file = retry and window == self.window, self.recurring.at(window, once=not batches)
             try:
-                batches.append(checked_batch(job_file, self.store, retry=again, earlier=batches))
+                batches.append(check_batch(job_file, self.store, retry=again, earlier=batches))
             except BudgetExceeded as error:
                 rejected = _rejection(window, error) if batches else str(error)
                 break
         if not batches:
-            batches.append(checked_batch(replace(self.job_file, jobs=()), self.store))
+            batches.append(check_batch(replace(self.job_file, jobs=()), self.store))
         left = self._left_after(windows[: len(batches)])
         affordable = self._affordable(batches[-1].afterwards, left)
         return WindowsForecast(tuple(batches), rejected, waiting, self._lost(), left, affordable)

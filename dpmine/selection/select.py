@@ -340,7 +340,9 @@ def _require_fit(mechanism: Mechanism, sensitivity: Fraction, *, hidden: bool) -
             "use limited_domain, large_margin_tight or large_margin."
         )
     if mechanism.needs_bounded_units and sensitivity != 1:
-        raise BadParameter(f"{mechanism.name} needs counts: whole scores of at least 0, and sensitivity 1.")
+        raise BadParameter(
+            f"{mechanism.name} needs scores of sensitivity 1: give counts and sensitivity=1, or another mechanism."
+        )
 
 
 def public_size(universe: Universe[Hashable]) -> int | None:

@@ -22,7 +22,7 @@ from dpmine.selection.composition import approximate_rounds, bounded_range_round
 from dpmine.selection.draws import noisy_order
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR, LimitedDomain
 from dpmine.selection.mechanisms.mechanism import ListWay
-from dpmine.selection.mechanisms.report_noisy_max import Exponential, NoisyMaxMechanism
+from dpmine.selection.mechanisms.report_noisy_max import Exponential
 from dpmine.selection.recommend import (
     DECAY,
     MECHANISMS,
@@ -89,7 +89,7 @@ class TopK(ABC):
     @property
     def lists_what_stands_out(self) -> bool:
         """Whether places stay empty where no candidate leads, in place of being filled by noise."""
-        return not isinstance(self.mechanism, NoisyMaxMechanism)
+        return not self.needs_catalogue
 
     @abstractmethod
     def choose(self, universe: Universe[C], *, bits: BitSource) -> tuple[C, ...]:

@@ -18,7 +18,7 @@ from dpmine.ledger.budget import Amount, first_grant
 from dpmine.ledger.ledger import Ledger
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.evidence import folder
-from dpmine.reporting.jobs.kinds import HistogramJob
+from dpmine.reporting.jobs.tables import HistogramJob
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,6 +22,7 @@ from support.oracles.laws import OF_MECHANISMS
 import dpmine
 from dpmine.itemsets.ways.way import OPTIONS, ByMechanism, Way, loaded_ways
 from dpmine.models.private_estimator import PrivateEstimator
+from dpmine.options import names
 from dpmine.options.names import FORMS, Registered, typed_names
 from dpmine.options.tables import TOP_ITEMSET
 from dpmine.privacy import Neighbors
@@ -41,6 +42,7 @@ NOTE = re.compile(r"docs/proofs/([\w/]+)\.md")
 CHOOSING = (ROOT / "docs" / "decide" / "choosing.md").read_text(encoding="utf-8")
 PRIVATE = {name: kind for name, kind in MECHANISMS.items() if kind.private}
 """Where privacy is not claimed, nothing is to be proved."""
+NOT_FOR_SCORES = {each.name for each in names.MECHANISMS if each.not_for_scores}
 REGISTERED: dict[str, type[Mechanism | Way]] = {**PRIVATE, **loaded_ways()}
 
 
@@ -53,6 +55,7 @@ def lacking(name: str, kind: type[Mechanism | Way]) -> list[str]:
         "its name in --mechanism": typed_names(name) in re.split(r"[ ,.]+", TOP_ITEMSET["mechanism"].help),
         "a sentence for help()": not issubclass(kind, Way) or f'- "{name}": ' in (dpmine.top_itemset.__doc__ or ""),
         "options that users can give": own_options(kind) <= {*OPTIONS} & TOP_ITEMSET.keys(),
+        "why it is not for scores": not getattr(kind, "needs_counts", False) or name in NOT_FOR_SCORES,
         "lists by its own draws": issubclass(kind, Way) or name not in MECHANISMS or builds_its_own(name, kind),
         "a line of the page": re.search(rf"`(?:{name}|{typed_names(name)})`", CHOOSING) is not None,
     }

@@ -126,7 +126,7 @@ class OfForm(Kind):
         made("dpmine/io/sources/NAME.py", "form.py"),
         Edit(
             "dpmine/options/names.py",
-            {')\n"""Of files. ': '    Form("toy", f"{_SOURCES}.toy:open_toy", "Toy", (".toy",), (b"#toy",)),'},
+            {')\n"""Of files. ': '    Form("toy", f"{_SOURCES}.toy:open_toy", "Toy", (".avro", ".toy"), (b"#toy",)),'},
         ),
         Edit("docs/how-to/inputs.md", {"| Arrow IPC": "| lines | `sales.toy` | the path |"}, ("a row of the page",)),
         Edit("tests/io/test_NAME.py", {"": 'FILE = "rows.toy"'}, ("tests",)),
@@ -137,7 +137,7 @@ class OfForm(Kind):
         from dpmine.io.input import Input
         from dpmine.reporting.jobs.schema import job_file_schema_text
 
-        file = self.root / "rows.toy"
+        file = self.root / "rows.avro"  # an ending that is rejected without the toy
         file.write_text("#toy\na b\nb a c\na b\n", encoding="utf-8")
         run = ["top-itemset", "--epsilon", "900", "--quiet", "--catalogue-from-data", "--not-private"]
         assert "a, b" in printed(*run, str(file))
@@ -297,7 +297,7 @@ class OfJob(Kind):
         Edit(
             "dpmine/reporting/jobs/kinds.py",
             {
-                "from dpmine.reporting.jobs.job import": "from dpmine.reporting.jobs.toy import ToyJob",
+                "from dpmine.reporting.jobs.tables import": "from dpmine.reporting.jobs.toy import ToyJob",
                 "        HypothesisJob,": "        ToyJob,",
             },
         ),

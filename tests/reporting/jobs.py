@@ -14,7 +14,7 @@ from support.schemas import problems
 from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.batch import Report, run_batch
 from dpmine.reporting.jobs.file import JobFile, read_job_file
-from dpmine.reporting.jobs.kinds import HistogramJob
+from dpmine.reporting.jobs.tables import HistogramJob
 from dpmine.reporting.store import ResultsFolder
 
 if TYPE_CHECKING:
@@ -98,6 +98,8 @@ def toml(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, list):
         return f"[{', '.join(map(toml, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key} = {toml(entry)}' for key, entry in value.items())}}}"
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 

@@ -17,7 +17,7 @@ import dpmine
 from dpmine.errors import BadData, UnreadableFile
 from dpmine.io.atomic import write_atomically
 from dpmine.privacy import ExPostGuarantee
-from dpmine.reporting.jobs.kinds import HistogramJob
+from dpmine.reporting.jobs.tables import HistogramJob
 
 if TYPE_CHECKING:
     from pathlib import Path

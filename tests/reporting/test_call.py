@@ -13,7 +13,7 @@ from support.cases import every
 
 import dpmine
 from dpmine.ledger.budget import Amount, first_grant
-from dpmine.reporting.jobs.kinds import HistogramJob
+from dpmine.reporting.jobs.tables import HistogramJob
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ import dpmine
 from dpmine.errors import BadData, BadParameter, BudgetExceeded, UnreadableFile
 from dpmine.ledger.budget import Accounting, Amount
 from dpmine.privacy import ExPostGuarantee
-from dpmine.reporting.batch import checked_batch
+from dpmine.reporting.batch import check_batch
 from dpmine.reporting.page.render import render
 from dpmine.reporting.page.strength import loss_of_outcomes, odds_text
 from dpmine.zcdp import epsilon_at
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def test_the_plan(folder: Folder) -> None:
     read = folder.read(*(job(**options) for options in ALL.values()))
-    plan = checked_batch(read, folder.store(read))
+    plan = check_batch(read, folder.store(read))
     assert plan.unit == "customer"
     assert plan.budget is None
     assert [step.charge.epsilon for step in plan.steps] == [2000, *[1000] * 5, 5000]
@@ -113,7 +113,7 @@ def test_the_total_must_suffice(folder: Folder) -> None:
 def test_a_budget_without_delta_says_what_to_give(folder: Folder) -> None:
     read = folder.read(job(**PAIRS), delta=None)
     with pytest.raises(BudgetExceeded, match=r"give delta = 0.001 or more in \[budget\], or use mechanisms"):
-        checked_batch(read, folder.store(read))
+        check_batch(read, folder.store(read))
 
 
 def test_the_ledger_must_suffice(folder: Folder) -> None:
@@ -268,7 +268,7 @@ def test_many_small_jobs_fit_together(folder: Folder) -> None:
 def test_the_ledger_says_how_where_the_file_does_not(folder: Folder) -> None:
     folder.ledger.grant("shop", epsilon="1.5", delta="1e-5", accounting="zcdp", approximate_delta="1e-6")
     read = folder.read(*SMALL, **TERMS)
-    batch = checked_batch(read, folder.store(read))
+    batch = check_batch(read, folder.store(read))
     assert batch.accounting is Accounting.ZCDP
     assert batch.total.approximate_delta == Fraction(1, 10**6)
     with pytest.raises(BadParameter, match="under zcdp accounting"):

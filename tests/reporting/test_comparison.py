@@ -110,6 +110,12 @@ def test_each_part_is_charged_and_one_unit_is_in_one_of_them(shop: Shop) -> None
     assert len(shop.charges) == 2
 
 
+def test_public_numbers_of_units_are_not_counted(shop: Shop) -> None:
+    (outcome,) = shop.run({"itemsets": GIVEN, "sizes": "{north = 60, south = 30}"}).outcomes
+    assert outcome.result is not None
+    assert [group["units"] for group in outcome.result.document["groups"]] == [60, 30]
+
+
 def test_what_stands_out_in_any_part_is_counted_in_all(shop: Shop) -> None:
     report = shop.run({"size": '"1-2"', "top": "3", "mechanism": '"limited-domain"', "delta": "0.01"})
     page = Page(render(report))

@@ -16,7 +16,7 @@ import dpmine
 from dpmine.reporting.evidence import folder as evidence_folder
 from dpmine.reporting.evidence.facts import OPEN
 from dpmine.reporting.evidence.folder import verify_evidence
-from dpmine.reporting.jobs.kinds import HistogramJob
+from dpmine.reporting.jobs.tables import HistogramJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable

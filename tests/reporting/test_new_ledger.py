@@ -15,7 +15,7 @@ from reporting.schedules.weeks import sales as weekly_sales
 import dpmine
 from dpmine.io.atomic import read_file
 from dpmine.reporting import store
-from dpmine.reporting.jobs.kinds import HistogramJob
+from dpmine.reporting.jobs.tables import HistogramJob
 from dpmine.reporting.page.render import render
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from dpmine.ledger.budget import Amount
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.history import PastWindow, Timeline
 from dpmine.reporting.jobs.file import UnitWords
-from dpmine.reporting.jobs.kinds import HistogramJob
+from dpmine.reporting.jobs.tables import HistogramJob
 from dpmine.reporting.page import render as render_module
 from dpmine.reporting.page.bodies import body_of
 from dpmine.reporting.page.charts import (

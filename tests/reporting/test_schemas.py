@@ -114,6 +114,8 @@ WRONG: dict[str, dict[str, Any]] = {
     "a text for a whole number": PAIRS | {"top": "ten"},
     "another choice": WEIGHTS | {"loss": "squared"},
     "a number for a column": AGES | {"column": 3},
+    "a table for a number": AGES | {"units": {"a": 1}},
+    "a table for a list": PAIRS | {"items": {"a": 1}},
 }
 
 

@@ -72,7 +72,7 @@ class ListAtOnce(Way):
     @property
     def zcdp(self) -> Zcdp:
         """ε²/8: the privacy loss lies in an interval of length ε."""
-        return Zcdp(self.epsilon**2 / 8, Fraction(0))
+        return Zcdp.of_range(self.epsilon)
 
     def lead(self) -> float:
         """(ln M + 3)/r for M lists: all others weigh at most e^(−r lead) each."""

@@ -40,11 +40,11 @@ class CompareJob(TransactionsJob):
         "parts": Option(
             "The groups: a name, and the condition on a row of it, in SQL. Asserts that no unit has rows in two of "
             "them.",
-            "TABLE",
+            "CONDITIONS",
             kind=dict,
             needed=True,
         ),
-        "sizes": Option("Public numbers of units of the groups, by name. Default: noisy ones.", "TABLE", kind=dict),
+        "sizes": Option("Public numbers of units of the groups, by name. Default: noisy ones.", "COUNTS", kind=dict),
         "itemsets": Option(
             "Public itemsets to compare, as lists of items. Default: those that stand out in any group.", "LISTS"
         ),

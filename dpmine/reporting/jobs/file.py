@@ -319,7 +319,7 @@ def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], term
     job = KINDS[kind]
     _require_known(options, job.known, where)
     for option, entry in options.items():
-        is_table = isinstance(entry, dict) and job.table[option].kind is dict
+        is_table = isinstance(entry, dict) and job.known[option].kind is dict
         _require_plain(f"{option} of {where}", list(entry.values()) if is_table else entry)
     options = {"neighbors": terms.neighbors.value, **options}
     charged = {"ledger": without_passwords(terms.ledger), "dataset": terms.dataset}

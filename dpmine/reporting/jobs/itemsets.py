@@ -114,12 +114,12 @@ class TopItemsetJob(ItemsetJob):
 
     kind: ClassVar[str] = "top-itemset"
 
-    def guarantee_at(self, **others: Any) -> Guarantee:
-        """The guarantee, before the unit is known, with other options; no input is opened. Raises BadParameter."""
+    def guarantee_at(self) -> Guarantee:
+        """See `Job.guarantee_at`."""
         from dpmine.itemsets.request.query import Query, Request
 
         # What is not private is no mistake of options: the batch has the message on that.
-        arguments, names = {**self._arguments, **others, "not_private": True}, {field.name for field in fields(Query)}
+        arguments, names = {**self._arguments, "not_private": True}, {field.name for field in fields(Query)}
         return Request.of(Query(**{name: value for name, value in arguments.items() if name in names})).guarantee
 
     def _answer(self, **others: Any) -> Any:
@@ -144,11 +144,11 @@ class FrequentItemsetsJob(ItemsetJob):
     kind: ClassVar[str] = "frequent-itemsets"
     procedure: ClassVar[str] = "adaptive noisy counts"
 
-    def guarantee_at(self, **others: Any) -> Guarantee:
-        """See `TopItemsetJob.guarantee_at`."""
+    def guarantee_at(self) -> Guarantee:
+        """See `Job.guarantee_at`."""
         from dpmine.itemsets.request.frequent import FrequentQuery, FrequentRequest
 
-        arguments, names = {**self._arguments, **others}, {field.name for field in fields(FrequentQuery)}
+        arguments, names = self._arguments, {field.name for field in fields(FrequentQuery)}
         self._maximal  # noqa: B018 - it is true or false
         query = FrequentQuery(**{name: value for name, value in arguments.items() if name in names})
         return FrequentRequest.of(query).guarantee

@@ -24,7 +24,8 @@ _NUMBER: Schema = {"type": ["number", "string"]}
 _TEXT: Schema = {"type": "string", "minLength": 1}
 _ENTRIES = {"type": ["string", "number", "boolean"]}
 _NESTED: dict[str | None, Schema] = {
-    "TABLE": {"type": "object", "additionalProperties": _TEXT, "minProperties": 2},
+    "CONDITIONS": {"type": "object", "additionalProperties": _TEXT, "minProperties": 2},
+    "COUNTS": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}, "minProperties": 2},
     "LISTS": {"type": "array", "items": {"type": "array", "items": _ENTRIES, "minItems": 1}},
 }
 _RELATION = {"enum": ["replace-one", "add-remove", "replace_one", "add_remove"], "default": "replace-one"}

@@ -18,7 +18,7 @@ from dpmine.reporting.page.charts import stacked, templates
 from dpmine.reporting.page.remaining import left_to_file, rest_of
 from dpmine.reporting.page.strength import readable, strength_of
 from dpmine.reporting.page.windows import windows_of
-from dpmine.reporting.terms import conversion_delta, guaranteed_together, is_by_rho
+from dpmine.reporting.terms import guaranteed_together, is_by_rho
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         counted=_COUNTED[report.accounting],
         zcdp=report.accounting is Accounting.ZCDP,
         by_rho=is_by_rho(largest_charge, report.total, report.accounting),
-        conversion_delta=readable(short(conversion_delta(report.total))),
+        conversion_delta=readable(short(report.total.conversion_delta)),
         own_delta=readable(short(largest_charge.approximate_delta)) if largest_charge.approximate_delta else "",
         trained=any("coef" in outcome.result.document for outcome in outcomes if outcome.result),
         **_of_intervals([section["body"] for section in sections]),
@@ -103,7 +103,7 @@ def _tail(report: Report, largest_charge: Amount) -> tuple[Fraction, Fraction] |
     by_rho = is_by_rho(largest_charge, report.total, report.accounting)
     if largest_charge.approximate_delta or not by_rho:
         return None
-    return largest_charge.rho, conversion_delta(report.total)
+    return largest_charge.rho, report.total.conversion_delta
 
 
 def _windows(report: Report, words: UnitWords) -> WindowsSection | None:
@@ -276,7 +276,7 @@ def _spending(report: Report, budget: Budget, page_charge: Amount) -> dict[str, 
         "left_to_file": "" if left == remaining else _amount(left, kind),
         "granted": readable(granted.decimals),
         "new": report.new,
-        "conversion_delta": readable(short(granted.delta - granted.approximate_delta)),
+        "conversion_delta": readable(short(granted.conversion_delta)),
         "own": readable(short(granted.approximate_delta)),
         "rest": buys,
         "most": readable(short(buys.epsilon)),

@@ -125,7 +125,7 @@ class Mechanism(ABC):
     def zcdp(self) -> Zcdp:
         """What one run is charged under zCDP."""
         if self.bounded_range:
-            return Zcdp(self.epsilon**2 / 8, self.delta)
+            return Zcdp.of_range(self.epsilon, self.delta)
         return Zcdp.implied(self.epsilon, self.delta)
 
     def guarantee(self) -> Guarantee:
