@@ -50,7 +50,7 @@ DELTA = Fraction(1, 10**6)
 STEPS = 1000
 LAST = Fraction(10)
 """The largest level of a hypothesis; tests come on top, whatever they cost."""
-RUNS, QUICK_RUNS, STUDY_RUNS = 40, 4, 20
+RUNS, QUICK_RUNS, STUDY_RUNS = 80, 4, 20
 STUDY_TARGETS = tuple(map(Fraction, ("0.01", "0.05", "0.1")))
 SLACKS = tuple(map(Fraction, ("0.5", "0.8", "1", "1.2", "1.5", "2")))
 STUDY_STEPS = (10, 30, 100, 300, 1000)
