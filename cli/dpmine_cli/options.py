@@ -143,7 +143,7 @@ _LEDGER = {"ledger": Option("sqlite:///budget.db or postgresql://user@host/datab
 _DATASET = {"dataset": Option("Name of the data set.", "NAME")}
 _GRANT = {
     "epsilon": Option("Total privacy loss, read exactly.", "E"),
-    "delta": Option("Total failure probability, read exactly.", "D", shown="as granted before, or 0"),
+    "delta": Option("Total δ of all guarantees, read exactly.", "D", shown="as granted before, or 0"),
     "neighbors": _TOP["neighbors"],
     "unit": Option("The privacy unit; otherwise the first charge fixes it.", "NAME"),
     "parts": Option(

@@ -139,7 +139,7 @@ class Input:
             raise BadParameter("`where` must be a condition on the columns, such as `where=\"status != 'C'\"`.")
         if self.query is None and not self.paths:
             raise BadParameter("There is nothing to read: give FILE (a path or several), or query and database.")
-        if self.form is not None and "types" not in self.form.options:
+        if self.form is not None and self.form.is_typed:
             self.require_text_types(self.form)
         if self.no_header and self.columns is not None:
             raise BadParameter("`columns` say that there is no header, too: leave out `no_header=True`.")

@@ -165,7 +165,7 @@ def _is_delta_table(path: PathName) -> bool:
 def _opened(form: Form, given: Input, files: Iterable[DataFile]) -> Source:
     opener: Opener = form.load()
     source = opener(given, files)
-    return source if "types" in form.options else _with_texts(source, given)
+    return _with_texts(source, given) if form.is_typed else source
 
 
 def _with_texts(source: Source, given: Input) -> Source:

@@ -315,7 +315,8 @@ def _after(known: Budget, part: str, guarantee: Guarantee, amount: Amount) -> Bu
 
 
 def _granted(connection: Connection, dataset: str) -> Budget:
-    return _require(records.find(connection, name_and_part(dataset)[0]), dataset)
+    name = name_and_part(dataset)[0]
+    return _require(records.find(connection, name), name)
 
 
 def _require(budget: Budget | None, dataset: str) -> Budget:

@@ -18,7 +18,8 @@ OF_TRANSACTIONS = f"""
 Args:
     data: one of
 
-        - a path, a list of paths, a directory, a glob or a URL of {TITLES} files; an `Input`
+        - a path, a list of paths, a directory, a glob or a URL of
+          {TITLES} files; an `Input`
         - a pyarrow Table, RecordBatchReader or Dataset; anything with `__arrow_c_stream__` (duckdb)
         - a pandas, polars or Spark frame. A pandas column of objects holds lists if `items` names it, or if it is
           the only one and nothing is named
@@ -38,7 +39,7 @@ Args:
     attributes: columns whose items are `column=value`; True: all but the unit's. Each row is a basket.
     missing: values of attributes that are no items, beside null: a text or several, such as "?".
     cut: public points that cut attributes of numbers: {{"age": [18, 30]}} for "age<18", "18<=age<30", "age>=30".
-    ledger: a `dpmine.Ledger` or its URL, charged before any data are read.
+    ledger: a `dpmine.Ledger` or its URL, charged before private values are read.
     dataset: the data set's name in the ledger.
     memory: the most to use, in bytes or as text such as "4GB" (default: half of the machine). Larger data are
         streamed, through temporary files where a unit's rows are scattered.

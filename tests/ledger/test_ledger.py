@@ -145,7 +145,9 @@ def test_an_unknown_data_set(ledger: Ledger) -> None:
         with pytest.raises(BadParameter, match="'barn'"):
             ask("barn")
     with pytest.raises(BadParameter, match="'barn'"):
-        ledger.charge("barn", guarantee("0.1"), job="")
+        ledger.charge("barn/north", guarantee("0.1"), job="")
+    with pytest.raises(BadParameter, match="'barn'"):  # what is granted is the whole
+        ledger.after("barn/north", guarantee("0.1"))
     with pytest.raises(BadParameter, match="'barn'"):
         ledger.settle(Receipt("barn", "", 1), Fraction(1))
 

@@ -1,6 +1,6 @@
 """The JSON Schema of job files, made of the table of options: editors complete and check a job file by it.
 
-`dpmine report --schema` prints it. A run does not read it: the checks of `file` and `kinds` say more, and know the
+`dpmine report --schema` prints it. A run does not read it: the checks of `file` and of each kind say more, and know the
 columns.
 """
 
