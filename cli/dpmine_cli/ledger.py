@@ -45,8 +45,8 @@ def grant(line: CommandLine) -> None:
         line.messages.notice(
             f"{budget.dataset!r} is granted δ = 0, so runs that spend δ will be rejected, such as itemsets without "
             f"--catalogue. With it {', '.join(pure)} can run (with --top also --delta 0), and so can histogram, "
-            "hypothesis, accuracy-first without --method brownian, and classify or regress with --noise gamma. To allow "
-            f"all mechanisms, grant again with --epsilon {epsilon} --delta 1e-6."
+            "hypothesis, accuracy-first without --method brownian, and classify or regress with --noise gamma. To "
+            f"allow all mechanisms, grant again with --epsilon {epsilon} --delta 1e-6."
         )
 
 
