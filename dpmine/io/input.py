@@ -28,21 +28,9 @@ if TYPE_CHECKING:
 
 ENDINGS = tuple(chain.from_iterable(form.endings for form in FORMS))
 """Of the names of all files that can be read."""
-_OF_OTHERS = (
-    ".xlsx",
-    ".xls",
-    ".ods",
-    ".json",
-    ".jsonl",
-    ".ndjson",
-    ".xml",
-    ".sas7bdat",
-    ".sav",
-    ".dta",
-    ".orc",
-    ".avro",
-)
-_FOREIGN = tuple(ending for ending in _OF_OTHERS if ending not in ENDINGS)
+_TABLES_OF_OTHERS = (".xlsx", ".xls", ".ods", ".sas7bdat", ".sav", ".dta", ".orc", ".avro")
+_TEXTS_OF_OTHERS = (".json", ".jsonl", ".ndjson", ".xml")
+_FOREIGN = tuple(each for each in (*_TABLES_OF_OTHERS, *_TEXTS_OF_OTHERS) if each not in ENDINGS)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 _DELIMITER = re.compile(r"[\t\x20-\x7e](?<![A-Za-z0-9\"])")
 _TYPES = {
